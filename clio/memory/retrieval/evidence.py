@@ -513,6 +513,7 @@ def _is_verb_only(question: Question, places: Sequence[int], significant: Sequen
 
 _WORD = re.compile(r"\S+")
 _ELLIPSIS = "…"
+_MAX_NEARBY_HITS = 50
 
 
 def extract_passage(text: str, stems: frozenset[str], chars: int) -> str:
@@ -524,7 +525,13 @@ def extract_passage(text: str, stems: frozenset[str], chars: int) -> str:
     if len(line) <= chars:
         return line
     room = chars - 2 * len(_ELLIPSIS)
-    begin, end = _find_densest_part(line, stems, room)
+    hits = [
+        (match.start(), min(match.end(), match.start() + room), found)
+        for match in _WORD.finditer(line)
+        if (found := stems & extract_text_stems(match[0]))
+    ]
+    densest = find_densest_hits(hits, room)
+    begin, end = (densest[0][0], densest[-1][1]) if densest else (0, 0)
     begin = _find_word_start(line, max(begin - (room - (end - begin)) // 2, 0), begin)
     begin, end = (max(len(line) - room, 0), len(line)) if begin + room >= len(line) else (begin, begin + room)
     begin = _find_word_start(line, begin, end)
@@ -532,25 +539,20 @@ def extract_passage(text: str, stems: frozenset[str], chars: int) -> str:
     return f"{_ELLIPSIS if begin else ''}{line[begin:end].rstrip()}{_ELLIPSIS if end < len(line) else ''}"
 
 
-def _find_densest_part(line: str, wanted: frozenset[str], room: int) -> tuple[int, int]:
-    """Return start and end of the first part of up to `room` characters that contains the most different stems."""
-    hits = [
-        (match.start(), min(match.end(), match.start() + room), stems)
-        for match in _WORD.finditer(line)
-        if (stems := wanted.intersection((*extract_terms(match[0]), *map(stem_word, split_identifiers(match[0])))))
-    ]
-    # A window slides over the hits: `first` is the first hit in it, `inside` counts its stems.
-    best, span = 0, (0, 0)
-    inside: Counter[str] = Counter()
-    first = 0
-    for start, stop, stems in hits:
-        inside.update(stems)
-        while stop - hits[first][0] > room and hits[first][0] < start:
-            inside -= Counter(hits[first][2])
-            first += 1
-        if len(inside) > best:
-            best, span = len(inside), (hits[first][0], stop)
-    return span
+def find_densest_hits(
+    hits: Sequence[tuple[int, int, frozenset[str]]], chars: int
+) -> Sequence[tuple[int, int, frozenset[str]]]:
+    """Return the first hits within `chars` characters that have the most different stems.
+
+    hits: start and end of words, and the stems they have in common with a query.
+    """
+    best, most = hits[:0], 0
+    for number, (start, _, _) in enumerate(hits):
+        near = [hit for hit in hits[number : number + _MAX_NEARBY_HITS] if hit[1] - start <= chars]
+        count = len(frozenset[str]().union(*(stems for _, _, stems in near)))
+        if count > most:
+            best, most = near, count
+    return best
 
 
 def _find_word_start(line: str, at: int, maximum: int) -> int:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from msgspec import Struct, structs
 
-from clio.memory.retrieval.evidence import Engine
+from clio.memory.retrieval.evidence import Engine, find_densest_hits
 from clio.memory.transcripts.database import Candidate, IndexReader
 from clio.memory.transcripts.query import (
     ONLY_ASKS,
@@ -55,7 +55,6 @@ from clio.text.vocabulary import has_phrase, porter_stem
 
 SNIPPET_CHARS = 300
 _WORD = re.compile(r"\w+")
-_MAX_NEARBY_HITS = 50
 
 
 def extract_snippet(text: str, passage: str, query: Query) -> str:
@@ -78,14 +77,9 @@ def _find_centre(text: str, query: Query) -> int:
             if stem == phrase[0] and tuple(stem for _, stem in places[at : at + length]) == phrase:
                 return start
     wanted = {stem for term in query.terms for stem in term.stems}
-    hits = [(start, stem) for start, stem in places if stem in wanted]
-    best, centre = 0, 0
-    for number, (start, _) in enumerate(hits):
-        near = hits[number : number + _MAX_NEARBY_HITS]
-        count = len({stem for at, stem in near if at < start + SNIPPET_CHARS * 2 // 3})
-        if count > best:
-            best, centre = count, start
-    return centre
+    hits = [(start, start, frozenset((stem,))) for start, stem in places if stem in wanted]
+    densest = find_densest_hits(hits, SNIPPET_CHARS * 2 // 3)
+    return densest[0][0] if densest else 0
 
 
 @lru_cache(maxsize=65_536)
