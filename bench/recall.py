@@ -99,7 +99,7 @@ def report_known(store: SessionStore, recall: SessionRecall) -> None:
         begin = time.process_time()
         found = recall.search_turns(" ".join(words[place] for place in places), limit=10).turns
         cpu.append((time.process_time() - begin) * 1e3)
-        keys = [(hit.session_id, hit.message_id) for hit in found]
+        keys = [(hit.where.session, hit.id) for hit in found if hit.where]
         ranks.append(keys.index((session, message.id)) + 1 if (session, message.id) in keys else 11)
     shares = ", ".join(f"{100 * sum(rank <= k for rank in ranks) / KNOWN:.1f} %" for k in (1, 5, 10))
     print(f"{KNOWN} messages by 2 to 5 of their words: {shares} in the first 1, 5, 10")

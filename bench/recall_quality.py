@@ -29,8 +29,8 @@ from msgspec import structs
 from bench.recall_long import make_long_talk
 from bench.recall_made import make_sets
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
-from clio.memory.retrieval.retriever import MAX_NEAREST_FUSED, count_passages_for, make_turn_candidates
-from clio.memory.retrieval.scoring import DEFAULT_LIMIT, compute_meaning, rank
+from clio.memory.retrieval.retriever import MAX_NEAREST_FUSED, count_passages_for
+from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Candidate, compute_meaning, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 from clio.text.embedding import Row
@@ -89,6 +89,11 @@ def said(turn: Turn) -> str:
     return f"{turn.speaker}: {turn.text}" if named else turn.text
 
 
+def get_place(hit: Candidate) -> Key:
+    """The session and the message of a passage."""
+    return (hit.where.session, hit.id) if hit.where else ("", hit.id)
+
+
 def clio_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
     """Clio's own answer."""
     index = RecallIndex(None)
@@ -96,7 +101,7 @@ def clio_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]
 
     def find(query: str) -> list[Key]:
         if mode == "turns":
-            return [(hit.session_id, hit.message_id) for hit in index.search_turns(query, limit=DEPTH)]
+            return [get_place(hit) for hit in index.search_turns(query, limit=DEPTH)]
         hits = index.search(query, limit=DEPTH)
         return [(hit.session_id, passage.message_id) for hit in hits for passage in hit.passages]
 
@@ -116,9 +121,7 @@ def everything_finder(
         near = {place: compute_meaning(distance) for place, distance in distances.items()}
         candidates = [
             structs.replace(one, distance=distances.get((one.where.session, one.id)) if one.where else None)
-            for one in make_turn_candidates(
-                index.search_turns(query, limit=count_passages_for(DEFAULT_LIMIT), near=near or None)
-            )
+            for one in index.search_turns(query, limit=count_passages_for(DEFAULT_LIMIT), near=near or None)
         ]
         found, _ = rank(
             query,
@@ -219,7 +222,7 @@ class ModelVectors:
 
         def find(query: str) -> list[Key]:
             near = {place: compute_meaning(distance) for place, distance in near_of(query).items()}
-            return [(hit.session_id, hit.message_id) for hit in index.search_turns(query, limit=DEPTH, near=near)]
+            return [get_place(hit) for hit in index.search_turns(query, limit=DEPTH, near=near)]
 
         return find
 

@@ -38,7 +38,7 @@ from clio.memory.store.versions import records_at
 from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message, says_nothing
 from clio.memory.transcripts.session_search import SessionRecall
-from clio.memory.transcripts.session_text import TurnHit, TurnHits
+from clio.memory.transcripts.session_text import TurnHits
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.text.formatting import format_count
 from clio.text.translation import tr
@@ -200,7 +200,7 @@ class Retriever:
         ):
             if count:
                 stores.add_message(f"{format_count(count, 'session')} {what}")
-        found = _merge_distances(make_turn_candidates(hits.turns), turns)
+        found = _merge_distances(hits.turns, turns)
         if self._meaning.uses_model and not hits.unsearched:
             # The index has compared the turns of all other sessions, and those around them. Alone, short turns and
             # questions of other sessions are nearer to the query than its answer.
@@ -327,25 +327,6 @@ class Retriever:
 def count_passages_for(limit: int) -> int:
     """Return how many session passages are scored for a search with that limit."""
     return max(PASSAGES_PER_HIT * limit, MIN_PASSAGES)
-
-
-def make_turn_candidates(turns: Iterable[TurnHit]) -> list[Candidate]:
-    """Return the results of the transcript index as candidates."""
-    return [
-        Candidate(
-            source="session",
-            id=turn.message_id,
-            text=turn.text,
-            kind=turn.role,
-            role=turn.role,
-            when=turn.created,
-            where=Place(session=turn.session_id, message=turn.message_id, title=turn.session_name),
-            engine=turn.engine,
-            asks=turn.only_asks,
-            says_nothing=turn.role == "assistant" and says_nothing(turn.text),
-        )
-        for turn in turns
-    ]
 
 
 def _merge_distances(passages: Sequence[Candidate], turns: Sequence[Candidate]) -> list[Candidate]:

@@ -362,7 +362,7 @@ class SearchCache(Struct):
         )
 
 
-class Candidate(Struct, frozen=True, kw_only=True, gc=False):
+class FoundPassage(Struct, frozen=True, kw_only=True, gc=False):
     """A passage that may answer the query: its turn, its number in the turn, and its FTS5 score (higher is better)."""
 
     turn: Turn
@@ -399,7 +399,7 @@ class IndexReader:
         exclude: frozenset[int],
         until: float = math.inf,
         related: Sequence[int] = (),
-    ) -> list[Candidate]:
+    ) -> list[FoundPassage]:
         """Return the passages with the query word for word, then the best ones by FTS5's own rank, best first.
 
         Where many passages contain all words of the query, FTS5's rank alone may miss the one it was copied from.
@@ -423,7 +423,7 @@ class IndexReader:
             if count > MAX_NEWEST_FOR_PHRASE:
                 start = max(start, self._find_newest_from(_match_any_form(rarest), MAX_NEWEST_FOR_PHRASE))
             exact = self._find_phrase(query, counts, start)
-        found: list[Candidate] = []
+        found: list[FoundPassage] = []
         per_session = Counter[int]()
         # The first ones need no rank: `Search` scores all of them from their text.
         batches = self._ranked(clause, newest_from)
@@ -438,7 +438,7 @@ class IndexReader:
                     continue
                 per_session[turn.session] += number > 0
                 # FTS5 ranks the best lowest.
-                found.append(Candidate(turn=turn, number=row & ((1 << PASSAGE_BITS) - 1), score=-rank))
+                found.append(FoundPassage(turn=turn, number=row & ((1 << PASSAGE_BITS) - 1), score=-rank))
             if len(found) >= MAX_CANDIDATES:
                 break
         return found

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from clio.errors import StorageError
 from clio.memory.retrieval.evidence import Transcribed
+from clio.memory.retrieval.scoring import Candidate
 from clio.memory.transcripts.database import (
     PASSAGE_BITS,
     ROLES,
@@ -29,7 +30,6 @@ from clio.memory.transcripts.session_text import (
     SessionDoc,
     SessionHit,
     TurnDoc,
-    TurnHit,
 )
 from clio.messages import Commit
 from clio.storage.documents import set_file_aside
@@ -130,7 +130,7 @@ class RecallIndex:
         limit: int = 30,
         until: float = math.inf,
         near: Mapping[tuple[str, str], float] | None = None,
-    ) -> tuple[TurnHit, ...]:
+    ) -> tuple[Candidate, ...]:
         """Return single turns of all sessions that answer a query, best first; see `search` for the parameters.
 
         near: cosines of the nearest vectors that a model made, by session id and message id; see `fuse_meaning`.

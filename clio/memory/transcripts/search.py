@@ -10,7 +10,8 @@ from itertools import islice
 from msgspec import Struct, structs
 
 from clio.memory.retrieval.evidence import Engine, find_densest_hits
-from clio.memory.transcripts.database import Candidate, IndexReader
+from clio.memory.retrieval.scoring import Candidate, Place
+from clio.memory.transcripts.database import FoundPassage, IndexReader
 from clio.memory.transcripts.query import (
     ONLY_ASKS,
     Query,
@@ -49,7 +50,7 @@ from clio.memory.transcripts.ranking import (
     sort_same_subject_first,
     widen_score,
 )
-from clio.memory.transcripts.session_text import MessageExcerpt, RecalledPassage, SessionHit, Signals, TurnHit
+from clio.memory.transcripts.session_text import MessageExcerpt, RecalledPassage, SessionHit, Signals
 from clio.text.formatting import split_passages
 from clio.text.vocabulary import has_phrase, porter_stem
 
@@ -153,7 +154,7 @@ class _Weighed(Struct, kw_only=True):
     largest share of the query that one of them covers.
     """
 
-    passages: dict[tuple[int, int], tuple[Candidate, Weighing]] = {}
+    passages: dict[tuple[int, int], tuple[FoundPassage, Weighing]] = {}
     chars: int = 0
     covered: float = 0.0
 
@@ -185,7 +186,7 @@ class Search:
         self._scored_passages, self._scored_chars = SCORED_PASSAGES, SCORED_CHARS
         self._load_texts = reader.load_outputs if query.scope == "output" else reader.load_texts
 
-    def search_turns(self, limit: int) -> tuple[TurnHit, ...]:
+    def search_turns(self, limit: int) -> tuple[Candidate, ...]:
         """Return single turns with their whole best passages and without snippets, best first."""
         scored = self._rank_turns()
         ranked = scored[:limit]
@@ -206,7 +207,7 @@ class Search:
         certainty = [GUESS_FACTOR if term.is_guess else 1.0 for term in self._query.terms]
         titles = {key: _extract_title_stems(session.title) for key, session in about.items()}
 
-        def make_hit(item: Scored) -> TurnHit:
+        def make_hit(item: Scored) -> Candidate:
             turn = item.turn
             around = [at for step in (-1, 0, 1) if (at := by_place.get((turn.session, turn.place + step)))]
             found = in_session[turn.session] if self._query.of_session else _unite(item.found for item in around)
@@ -217,14 +218,15 @@ class Search:
             # A session without a name is titled by its first message.
             begin = " ".join(session.title.split()).rstrip("…")[:40]
             begins_like_title = bool(begin) and " ".join(passage.split()).startswith(begin)
-            return TurnHit(
-                session_id=session.id,
-                session_name=session.title,
-                message_id=messages[turn.key],
+            return Candidate(
+                source="session",
+                id=messages[turn.key],
+                text=passage,
+                kind=turn.role,
                 role=turn.role,
                 # Messages imported from other programs may have no time.
-                created=turn.created or session.updated,
-                text=passage,
+                when=turn.created or session.updated,
+                where=Place(session=session.id, message=messages[turn.key], title=session.title),
                 engine=Engine(
                     share=min(item.score / best, 1.0),
                     # Words that only an output contains count as unknown in `possible`.
@@ -236,14 +238,16 @@ class Search:
                     is_dated=any(date.includes(turn.created) for date in self._query.dates),
                     title=0.0 if begins_like_title else in_title / max(len(self._query.terms), 1),
                 ),
-                only_asks=turn.role == "user" and turn.asks == ONLY_ASKS,
+                asks=turn.role == "user" and turn.asks == ONLY_ASKS,
+                says_nothing=turn.role == "assistant" and says_nothing(passage),
             )
 
-        def is_only_in_title(hit: TurnHit) -> bool:
+        def is_only_in_title(hit: Candidate) -> bool:
             """Whether only the title contains words of the query, and no message around this one."""
-            found = hit.engine
-            is_near = found.is_dated or (hit.session_id, hit.message_id) in self._near
-            return found.title > 0 and not (found.covered or found.related or is_near)
+            found, where = hit.engine, hit.where
+            if found is None or where is None or found.is_dated or (where.session, where.message) in self._near:
+                return False
+            return found.title > 0 and not (found.covered or found.related)
 
         return tuple(hit for hit in map(make_hit, ranked) if not is_only_in_title(hit))
 
@@ -518,7 +522,7 @@ class Search:
         weighed = _Weighed()
         self._weigh(found, weigh, weighed, OWN_WORDS_SHARE if has_related else 1.0)
         related_rarities: list[float] = []
-        wider: list[Candidate] = []
+        wider: list[FoundPassage] = []
         if has_related and self._needs_related(found, weighed.covered):
             related = self._reader.count_related(query.terms)
             related_rarities = [compute_idf(passages, count) for count in related]
@@ -542,7 +546,7 @@ class Search:
                 _keep_best(best, Scored(turn=candidate.turn, score=candidate.score * ratio, passage=candidate.number))
         return list(best.values())
 
-    def _needs_related(self, found: Sequence[Candidate], covered: float) -> bool:
+    def _needs_related(self, found: Sequence[FoundPassage], covered: float) -> bool:
         """Whether the passages found by the query's own words, which cover that share of it, are not enough."""
         if covered >= ENOUGH_COVERED:
             return False
@@ -570,7 +574,7 @@ class Search:
 
     def _weigh(
         self,
-        found: Sequence[Candidate],
+        found: Sequence[FoundPassage],
         weigh: Callable[[Sequence[str]], Weighing],
         weighed: "_Weighed",
         share: float,

@@ -26,6 +26,7 @@ from msgspec import Struct, structs
 from clio.errors import SessionNotFound, StorageError, UserError
 from clio.ids import new_id
 from clio.memory.retrieval.evidence import Transcribed
+from clio.memory.retrieval.scoring import Candidate
 from clio.memory.transcripts.database import RecallIndexBusy
 from clio.memory.transcripts.index import CacheFile, RecallIndex
 from clio.memory.transcripts.query import find_scope
@@ -34,7 +35,6 @@ from clio.memory.transcripts.session_text import (
     Recall,
     SessionDoc,
     SessionHit,
-    TurnHit,
     TurnHits,
     extract_turns,
     get_preview,
@@ -605,7 +605,7 @@ class SessionRecall:
         near: see `RecallIndex.search_turns`.
         """
 
-        def run_search(index: RecallIndex, left_out: frozenset[str]) -> tuple[TurnHit, ...]:
+        def run_search(index: RecallIndex, left_out: frozenset[str]) -> tuple[Candidate, ...]:
             return index.search_turns(query, exclude=left_out, limit=limit, until=until, near=near)
 
         hits, unreadable, unsearched = self._search_updated(query, current, deadline_s, run_search)

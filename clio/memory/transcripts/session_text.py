@@ -15,7 +15,7 @@ from typing import Any, Literal, assert_never, cast
 import msgspec
 from msgspec import Struct
 
-from clio.memory.retrieval.evidence import Engine
+from clio.memory.retrieval.scoring import Candidate
 from clio.messages import (
     AssistantMessage,
     Commit,
@@ -151,29 +151,10 @@ class SessionHit(Struct, frozen=True, kw_only=True):
     more_commits: int = 0
 
 
-class TurnHit(Struct, frozen=True, kw_only=True):
-    """One message that matches a query, as the index ranks it.
-
-    Attributes:
-        text: its best passage, up to about 700 characters.
-        engine: how well it fits the query.
-        only_asks: whether it is a user message that asks something and states nothing.
-    """
-
-    session_id: str
-    session_name: str
-    message_id: str
-    role: str
-    created: float
-    text: str
-    engine: Engine
-    only_asks: bool = False
-
-
 class TurnHits(Struct, frozen=True, kw_only=True):
     """The messages that match a query, best first. For `unreadable` and `unsearched` see `Recall`."""
 
-    turns: tuple[TurnHit, ...] = ()
+    turns: tuple[Candidate, ...] = ()
     unreadable: tuple[str, ...] = ()
     unsearched: int = 0
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.retriever import make_turn_candidates
 from clio.memory.retrieval.scoring import Candidate, Engine, Scored, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
@@ -255,7 +254,7 @@ def test_a_passage_may_answer_with_a_related_word(question: str, count: int) -> 
     talk = ["Maya: Who else comes?", "Tom: Nobody. And you?", "Maya: I bought a green suit, it was on sale."]
     turns = [TurnDoc(message_id=str(at), role="user", created=1.0, text=text) for at, text in enumerate(talk)]
     index.put([SessionDoc(id="a", title="", updated=1.0, stamp="1", turns=tuple(turns))])
-    candidates = make_turn_candidates(index.search_turns(question))
+    candidates = index.search_turns(question)
     known = index.count_words(question)
     found, _ = rank(question, candidates, now=NOW, transcribed=known, vectors=False, is_search=True)
     assert [item.candidate.id for item in found][:1] == ["2"] * count

@@ -88,10 +88,10 @@ def test_a_session_is_found_by_words_that_only_a_tool_printed(query: str) -> Non
 def test_a_near_vector_finds_a_turn_that_shares_no_word_unless_it_is_left_out() -> None:
     index = index_of(said("a", "the automobile is broken"), said("b", "my car wash"), said("c", "a kitten"))
     near = {("a", "a-0"): 0.9, ("c", "c-0"): 0.2, ("gone", "x"): 0.8}
-    found = [hit.message_id for hit in index.search_turns("car engine", near=near)]
+    found = [hit.id for hit in index.search_turns("car engine", near=near)]
     assert found[:2] == ["b-0", "a-0"]
     left = index.search_turns("car engine", near=near, exclude=frozenset({"a"}))
-    assert "a-0" not in [hit.message_id for hit in left]
+    assert "a-0" not in [hit.id for hit in left]
 
 
 def work(session: str, *steps: str) -> SessionDoc:
@@ -114,14 +114,12 @@ def test_near_vectors_change_nothing_in_sessions_of_work_for_words_in_quotes_and
     index = index_of(work("work", *steps)) if "March" not in query and '"' not in query else index_of(talk)
     near = {("work", "work-0"): 0.9, ("talk", "talk-0"): 0.9}
     with_vectors, without = index.search_turns(query, near=near), index.search_turns(query)
-    assert [(hit.message_id, hit.engine.share) for hit in with_vectors] == [
-        (hit.message_id, hit.engine.share) for hit in without
-    ]
+    assert [(hit.id, hit.engine.share) for hit in with_vectors] == [(hit.id, hit.engine.share) for hit in without]
 
 
 def test_near_vectors_find_work_that_shares_hardly_a_word_with_the_query() -> None:
     index = index_of(work("work", "the lexer reads commas", "committed the change"), work("other", "a parser", "done"))
-    found = [hit.message_id for hit in index.search_turns("parser of separators", near={("work", "work-1"): 0.8})]
+    found = [hit.id for hit in index.search_turns("parser of separators", near={("work", "work-1"): 0.8})]
     assert found[:2] == ["other-1", "work-1"]
 
 
@@ -138,7 +136,7 @@ def test_a_question_that_is_near_the_query_lifts_neither_itself_nor_what_follows
     )
     near = {("p", "p-0"): 0.5, ("p", "p-1"): 0.9}
     first, *_ = index_of(people).search_turns("sickness", near=near)
-    assert first.message_id == "p-0"
+    assert first.id == "p-0"
 
 
 def test_a_query_covers_at_most_all_of_its_words() -> None:
@@ -152,10 +150,10 @@ def test_asked_for_a_session_all_its_turns_count_together() -> None:
     later = said("later", "for the notes: the importer is new, and so is the way in which it reads rows", at=2.0)
     index = index_of(work, later, said("other", "I repaired the lamp", "a poem"))
     asked = index.search_turns("which session repaired the rows of the importer?")
-    assert asked[0].session_id == "work"
+    assert asked[0].where.session == "work"
     # Each turn stands for its session, so all of them are as sure as the session.
     covered = {
-        session: {round(hit.engine.covered, 6) for hit in asked if hit.session_id == session}
+        session: {round(hit.engine.covered, 6) for hit in asked if hit.where.session == session}
         for session in ("work", "later")
     }
     assert covered["work"] == {1.0} and max(covered["later"]) < 1.0
@@ -176,7 +174,7 @@ def test_words_that_many_outputs_have_find_no_session() -> None:
 
 
 def turns(index: RecallIndex, query: str, **options: int) -> list[str]:
-    return [hit.message_id for hit in index.search_turns(query, **options)]
+    return [hit.id for hit in index.search_turns(query, **options)]
 
 
 def sessions(index: RecallIndex, query: str) -> list[str]:
@@ -418,7 +416,7 @@ def test_a_session_grows_at_its_end_and_its_last_turn_changes() -> None:
     assert index.extend("a", new, after="1", stamp="2", updated=3.0)
     assert index.stamps() == {"a": "2"}
     assert turns(index, "look")[0] == "a-1" and len(turns(index, "look")) == 3
-    assert [hit.message_id for hit in index.search_turns("zorg in:output")] == ["a-1"]
+    assert [hit.id for hit in index.search_turns("zorg in:output")] == ["a-1"]
     assert index.search("thanks")[0].updated == 3.0
     assert turns(index, "words.py")[0] == "a-1"
 
@@ -452,13 +450,13 @@ def test_a_message_is_not_found_by_the_title_of_its_session_alone() -> None:
         "a", "the paper is on the shelf", "noted", "where is the soup", "in the kitchen", title="Zebra stripes"
     )
     index = index_of(zebra, said("b", "onions for the soup", title="Lunch"))
-    found = [hit.message_id for hit in index.search_turns("zebra soup")]
+    found = [hit.id for hit in index.search_turns("zebra soup")]
     assert "a-2" in found and "a-0" not in found
 
 
 def test_another_spelling_of_a_compound_is_no_missing_word() -> None:
     index = index_of(said("a", "parse_args is in cli.py"), said("b", "the parseargs of the other tool"))
-    (hit,) = [hit for hit in index.search_turns("parse_args cli") if hit.session_id == "a"]
+    (hit,) = [hit for hit in index.search_turns("parse_args cli") if hit.where.session == "a"]
     assert hit.engine.words >= 3
     index.remove(["b"])
     (hit,) = index.search_turns("parse_args cli")

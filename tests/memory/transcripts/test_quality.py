@@ -47,7 +47,7 @@ def share(history: dict[str, Any], answers: list[list[Any]], golds: list[set[Any
 
 def test_the_turn_that_says_it_is_found(history: dict[str, Any], index: RecallIndex) -> None:
     found = [index.search_turns(query["text"]) for query in history["queries"]]
-    answers = [[(hit.session_id, hit.message_id) for hit in hits] for hits in found]
+    answers = [[(hit.where.session, hit.id) for hit in hits] for hits in found]
     golds = [{(session, turn) for session, turn in query["gold"]} for query in history["queries"]]
     assert share(history, answers, golds, 1) >= 71
     assert share(history, answers, golds, 5) >= 93

@@ -26,7 +26,7 @@ def find_first(sessions: dict[str, list[Said]], query: str) -> str:
         )
         for number, (name, turns) in enumerate(sessions.items())
     )
-    return index.search_turns(query, limit=5)[0].session_id
+    return index.search_turns(query, limit=5)[0].where.session
 
 
 FILLER: dict[str, list[Said]] = {

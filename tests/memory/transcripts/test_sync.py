@@ -326,7 +326,7 @@ def test_a_session_without_its_outputs_may_grow_before_they_come(
     assert found(index, "owl in:output") == []
     caught_up(sync, index, outputs=True)
     assert found(index, "owl in:output") == found(index, "platypus in:output") == [session.id]
-    assert [turn.message_id for turn in index.search_turns("read")].count(session.messages[1].id) == 1
+    assert [turn.id for turn in index.search_turns("read")].count(session.messages[1].id) == 1
     session.close()
 
 
