@@ -444,7 +444,9 @@ class VectorStore:
             # Where a folder cannot be written, the file can be read only without its journal.
             source = self._connection or sqlite3.connect(f"{self._path.as_uri()}?mode=ro&immutable=1", uri=True)
             with closing(source):
-                source.backup(memory)
+                # Where the disk was full before the tables were made, SQLite copies a file without them, or crashes.
+                if source.execute("PRAGMA user_version").fetchone() == (VERSION,):
+                    source.backup(memory)
         except sqlite3.Error:
             memory = _open("")
         self._disconnect()

@@ -215,6 +215,26 @@ def test_a_file_where_the_folder_should_be_is_done_without(tmp_path: Path) -> No
     assert found(store, "zebra") == ["g/0"]
 
 
+FULL = """
+import resource, sys
+from pathlib import Path
+from tests.memory.vectors.support import vectors
+from tests.memory.vectors.test_store import found, item
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+store = vectors(Path(sys.argv[1]))
+print(store.put([item(0), item(1)]), *found(store, "the giraffe", 1))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no limit of the size of files")
+@pytest.mark.parametrize("size", [0, 512, 4_096, 8_192, 32_768])
+def test_a_disk_that_is_full_before_the_tables_are_made_is_done_without(tmp_path: Path, size: int) -> None:
+    command = [sys.executable, "-c", FULL, str(tmp_path), str(size)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (said.stdout, said.stderr) == ("2 g/1\n", "")
+    assert vectors(tmp_path).put([item(0)]) == 1
+
+
 def test_the_vectors_of_different_embedders_lie_apart(tmp_path: Path) -> None:
     store = VectorStore(tmp_path / "v", Failing(answers=9))
     store.put([item(0)])
