@@ -205,12 +205,13 @@ def make_replacement(old: str, correction: Correction) -> str:
     language = detect_language(correction.text) or detect_language(old)
     replaced = swap_value(old, correction.text, language) if language else ""
     replaced = replaced or _replace_number(old, correction.text)
-    changes = (find_corrected_value(old, correction.quote), find_value_change(old, correction.text))
-    values = set(NUMBER.findall(correction.text)) - find_outdated_numbers(correction.text)
     replaced = replaced or (_replace_identifier(old, correction.text) if language else "")
-    for change in changes:
-        if change and not replaced and values <= set(NUMBER.findall(change.apply(old))):
-            replaced = change.apply(old)
+    if not replaced:
+        # All numbers of the correction must be in it: "MySQL 5.7" does not become "PostgreSQL 5.7" but "PostgreSQL 15".
+        numbers = set(NUMBER.findall(correction.text)) - find_outdated_numbers(correction.text)
+        changes = (find_corrected_value(old, correction.quote), find_value_change(old, correction.text))
+        texts = (change.apply(old) for change in changes if change)
+        replaced = next((text for text in texts if numbers <= set(NUMBER.findall(text))), "")
     # "not vpn1, we have vpn3.acme.dev as gateway": the clause behind the denial is understandable by itself.
     text = _DENIED_FIRST.sub("", correction.text) if _IDENTIFIER.search(correction.text) else correction.text
     if replaced or _POINTING.match(text) or len(text.split()) < 3:
