@@ -7,7 +7,7 @@ If a correction fits several statements, the caller has to choose one.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct, structs
@@ -43,7 +43,8 @@ from clio.memory.preferences.rule_files import (
 from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.statement_parser import announces_change
 from clio.memory.statement_relation import relate_statements, topic_terms
-from clio.memory.store.record import has_same_text
+from clio.memory.store.memory_store import MemoryStore
+from clio.memory.store.record import MemoryRecord, has_same_text
 from clio.messages import UserMessage
 from clio.text.untrusted_text import make_inert_line
 
@@ -344,3 +345,20 @@ def _choose_closest(refuted: Sequence[Stated], one: Correction) -> list[Stated]:
     best = max(len(wanted & topic_terms(stated.text)) for stated in refuted)
     closest = [stated for stated in refuted if len(wanted & topic_terms(stated.text)) == best]
     return closest if len(closest) == 1 or _are_related(closest) else _choose_one(closest, one)
+
+
+def archive_refuted(memories: MemoryStore, ids: Collection[str], new: MemoryRecord | None, title: str) -> int:
+    """Archive the memories that a statement refutes, and return their number.
+
+    new: what takes their place; None if it only says that they no longer hold.
+    """
+    gone = 0
+    for store in (memories.project, memories.user):
+        if live := [record.id for record in store.live(ids)]:
+            gone += store.forget_all(live, title, "outweighed")
+    entries = [id for id in ids if id[1:2] == "-"]
+    if entries and new is not None:
+        gone += len(memories.ltm.supersede(dict.fromkeys(entries, new.id)))
+    elif entries:
+        gone += len(memories.ltm.forget(entries))
+    return gone

@@ -13,12 +13,12 @@ from msgspec import Struct
 from clio.memory.consolidation.corrections import (
     Correction,
     Stated,
+    archive_refuted,
     make_replacement,
     match_corrections,
     read_corrections,
 )
 from clio.memory.consolidation.stated_facts import read_correctable_statements
-from clio.memory.consolidation.stores import archive_refuted
 from clio.memory.consolidation.value_changes import ValueChange, find_value_change
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,

@@ -7,7 +7,7 @@ import hashlib
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,13 @@ from clio.config.project_links import SHARED_NAME
 from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
 from clio.memory.consolidation.command_findings import HabitState
-from clio.memory.consolidation.corrections import Correction, Stated, make_replacement, match_corrections
+from clio.memory.consolidation.corrections import (
+    Correction,
+    Stated,
+    archive_refuted,
+    make_replacement,
+    match_corrections,
+)
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.consolidation.value_changes import is_restated
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs, decode_records
@@ -208,23 +214,6 @@ _CHARS_BEFORE = 500
 
 Source = tuple[str, str, str]
 """The session and message of a finding, and its text in comparable form."""
-
-
-def archive_refuted(memories: MemoryStore, ids: Collection[str], new: MemoryRecord | None, title: str) -> int:
-    """Archive the memories that a statement refutes, and return their number.
-
-    new: what takes their place; None if it only says that they no longer hold.
-    """
-    gone = 0
-    for store in (memories.project, memories.user):
-        if live := [record.id for record in store.live(ids)]:
-            gone += store.forget_all(live, title, "outweighed")
-    entries = [id for id in ids if id[1:2] == "-"]
-    if entries and new is not None:
-        gone += len(memories.ltm.supersede(dict.fromkeys(entries, new.id)))
-    elif entries:
-        gone += len(memories.ltm.forget(entries))
-    return gone
 
 
 class Changes:
