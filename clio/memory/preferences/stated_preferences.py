@@ -6,7 +6,7 @@ for the current task only, `certain` is false and the user is asked. English onl
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Literal
 
@@ -28,12 +28,7 @@ from clio.text.lazy_regex import LazyRegex
 _EN = english_rules("preferences")
 VERBS = _EN.word_set("verbs")
 """Base forms of verbs that begin an order. An order with another verb is not certain."""
-BEHAVIOUR = _EN.word_set("behaviour")
-"""Verbs that code can do as well, so that an order with one of them may describe the wanted code."""
-MANNER = _EN.word_set("manner")
-"""Verbs that are mostly about the way clio works, so that "don't …" with one of them may be permanent."""
 NOT_VERBS = _EN.word_set("not_verbs")
-MANNER_GERUNDS = _EN.pattern("manner_gerunds")
 LEAD = _EN.pattern("lead")
 STANDING = _EN.pattern("standing")
 STANDING_END = _EN.pattern("standing_end")
@@ -203,53 +198,71 @@ _OUTPUTS = _EN.word_set("manners") | _EN.word_set("outputs")
 
 
 class _Reading:
-    """The texts of a sentence that rules are about."""
+    """A sentence and the texts that rules are about; those named in `_TEXTS` depend on where the last match ended."""
 
-    def __init__(self, sentence: Sentence) -> None:
+    def __init__(self, sentence: Sentence, end: int, named: Mapping[str, str]) -> None:
         self.subject = sentence
-        line = sentence.without_tail(TAIL)
-        self.texts = {"sentence": sentence, "line": line, "predicate": line.after(line.masked.find(" ") + 1)}
-        self.named: dict[str, str] = {}
+        self.end = end
+        self._named = named
+        self._texts: dict[str, Sentence] = {}
 
     def __getitem__(self, name: str, /) -> str:
-        return self.named[name] if name in self.named else self.texts[name].masked
+        return self._named[name] if name in self._named else self.find(name).masked
+
+    def find(self, name: str) -> Sentence:
+        """Return the part of the sentence with a name."""
+        if name not in self._texts:
+            self._texts[name] = _TEXTS[name](self)
+        return self._texts[name]
 
     def divide(self, found: re.Match[str]) -> "_Reading":
-        """Return these texts and those after a match.
-
-        "rest" is without the end of the sentence and "behind" with it, "object" without a "now" that announces a
-        change ("change"), "liked" moreover without the article of what clio writes, and "more" without the first word.
-        """
-        rest = self.texts["line"].after(found.end())
-        change = _CHANGED_NOW.search(rest.masked)
-        thing = rest.replace(change.start(), change.end(), "") if change else rest
-        output = _OUR_OUTPUT.match(thing.masked)
-        is_article = output is not None and output["thing"].lower() in _OUTPUTS
-        reading = _Reading(self.subject)
-        reading.texts = {
-            **self.texts,
-            "rest": rest,
-            "behind": self.subject.after(found.end()),
-            "object": thing,
-            "liked": thing.after(thing.masked.index(" ") + 1) if is_article else thing,
-            "more": rest.after(len(rest.masked.partition(" ")[0])),
-        }
-        reading.named = {name: text or "" for name, text in found.groupdict().items()}
-        reading.named["change"] = change[0] if change else ""
-        return reading
+        """Return the same sentence with the named groups of a match, and with the texts after it."""
+        groups = {name: text or "" for name, text in found.groupdict().items()}
+        return _Reading(self.subject, found.end(), {**self._named, **groups})
 
     def fill(self, content: str) -> str:
         """Return the content of a rule with texts in place of their names in braces."""
-        return re.sub(r"\{(\w+)\}", lambda name: self._write(name[1]), content)
+        filled = re.sub(r"\{(\w+)\}", lambda name: self._write(name[1]), content)
+        return lower_first_letter(filled) if content in ("{line}", "{predicate}", "{order}") else filled
 
     def _write(self, name: str) -> str:
-        if name in self.named:
-            return _EN.maps[name][self.named[name].lower()] if self.named[name] else ""
-        text = self.texts[name].text
-        if name in ("line", "predicate"):
-            return lower_first_letter(text)
+        if name in self._named:
+            return _EN.maps[name][self._named[name].lower()] if self._named[name] else ""
         # "when you guess" for "it when you guess"
-        return re.sub(r"^it (?=(?:when|how|that)\b)", "", text, flags=re.I)
+        return re.sub(r"^it (?=(?:when|how|that)\b)", "", self.find(name).text, flags=re.I)
+
+
+def _without_change(rest: Sentence) -> Sentence:
+    change = _CHANGED_NOW.search(rest.masked)
+    return rest.replace(change.start(), change.end(), "") if change else rest
+
+
+def _without_article(thing: Sentence) -> Sentence:
+    output = _OUR_OUTPUT.match(thing.masked)
+    is_general = output is not None and output["thing"].lower() in _OUTPUTS
+    return _without_first_word(thing) if is_general else thing
+
+
+def _without_first_word(part: Sentence) -> Sentence:
+    return part.after(len(part.masked.partition(" ")[0]))
+
+
+_TEXTS: dict[str, Callable[[_Reading], Sentence]] = {
+    "sentence": lambda reading: reading.subject,
+    "line": lambda reading: reading.subject.without_tail(TAIL),
+    "predicate": lambda reading: _without_first_word(reading.find("line")),
+    "behind": lambda reading: reading.subject.after(reading.end),
+    "rest": lambda reading: reading.find("line").after(reading.end),
+    "more": lambda reading: _without_first_word(reading.find("rest")),
+    "object": lambda reading: _without_change(reading.find("rest")),
+    "liked": lambda reading: _without_article(reading.find("object")),
+    "order": lambda reading: reading.find("rest").without_tail(STANDING_END).without_tail(TAIL),
+    "order_verb": lambda reading: reading.find("order").before(len(reading["order"].partition(" ")[0])),
+    "order_rest": lambda reading: _without_first_word(reading.find("order")),
+}
+"""The sentence; without words such as "please" at its end; without its first word; what is behind the match with and
+without the end, and that without its first word; moreover without a "now" that announces a change; moreover without the
+article of what clio writes; what is behind the match without "from now on", its first word and the others."""
 
 
 @cache
@@ -257,10 +270,14 @@ def _reader() -> ConditionReader:
     rules = load_preference_rules()
     properties: dict[str, Callable[[Sentence], bool]] = {
         "sure": lambda sentence: sentence.sure,
+        "standing": lambda sentence: sentence.standing,
+        "scoped": lambda sentence: sentence.scoped,
         "beside rule": lambda sentence: sentence.beside_rule,
     }
     tests: dict[str, Callable[[str], bool]] = {
         "is order": lambda text: is_order(text) is True,
+        "is unknown": lambda text: is_order(text) is None,
+        "is no verb": lambda text: is_order(text) is False,
         "is pointing": is_pointing,
     }
     return ConditionReader(rules, properties, tests, rules.conditions)
@@ -271,28 +288,18 @@ def _get_rules(group: str) -> RuleList[StatementRule]:
     return RuleList(load_preference_rules().groups[group], _reader())
 
 
-def find_statement_rule(group: str, part: Sentence) -> tuple[StatementRule, StatedPreference] | None:
-    """Return the first rule of a group that applies to a sentence, with what it states; None if none does."""
-    found = _get_rules(group).find(_Reading(part))
+def _find_by_rules(group: str, part: Sentence) -> StatedPreference | None:
+    """Return what a sentence states by the first rule of a group that applies, or None."""
+    found = _get_rules(group).find(_Reading(part, 0, {}))
     if found is None:
         return None
     rule, reading = found
     certain = rule.certain is not None and _reader().read(rule.certain)(reading)
-    return rule, make_stated(rule.kind, reading.fill(rule.content), rule.score, certain=certain)
-
-
-def _find_by_rules(group: str, part: Sentence) -> StatedPreference | None:
-    found = find_statement_rule(group, part)
-    return found[1] if found is not None else None
+    return make_stated(rule.kind, reading.fill(rule.content), rule.score, certain=certain)
 
 
 _SUBJECT = _EN.pattern("subject")
 _SCOPE = _EN.pattern("scope")
-_NEVER = _EN.pattern("never")
-_ALWAYS = _EN.pattern("always")
-_DONT = _EN.pattern("dont")
-_AGAIN = _EN.pattern("again")
-_WANT_NEVER = _EN.pattern("want_never")
 ASKED_TO_STOP = _EN.pattern("asked_to_stop")
 """Questions that are orders, such as "could you stop …?"."""
 
@@ -308,7 +315,7 @@ def order(part: Sentence) -> StatedPreference | None:
         general = not scope["when"] or (scope["who"] and scope["when"].lower() != "if")
         part = part.after(scope.end(), scoped=True, sure=part.sure and bool(general))
     part = _strip_standing(part)
-    noticed = _never(part) or _always(part) or _find_by_rules("orders", part) or _plain_order(part)
+    noticed = _find_by_rules("orders", part)
     if noticed is None:
         return None
     return structs.replace(noticed, content=lower_first_letter(prefix) + noticed.content, scenario=scenario)
@@ -333,55 +340,6 @@ def _strip_standing(part: Sentence) -> Sentence:
     if subject and re.match(r"(?:always|never|do(?:n't| not))\b", part.masked[subject.end() :], re.I):
         part = part.after(subject.end())
     return part
-
-
-def _never(part: Sentence) -> StatedPreference | None:
-    wanted = _WANT_NEVER.match(part.masked)
-    found = wanted or _NEVER.match(part.masked)
-    dont = None if found else _DONT.match(part.masked)
-    if found:
-        rest = part.after(found.end())
-        return _demand(rest, "never", NEVER)
-    if dont is None:
-        return None
-    rest = part.after(dont.end())
-    ever = re.match(r"ever\s+", rest.masked, re.I)
-    rest = rest.after(ever.end()) if ever else rest
-    trimmed = rest.masked.rstrip(" .!,")
-    if ever or part.standing or _AGAIN.search(trimmed):
-        return _demand(rest, "never", NEVER)
-    verb = rest.masked.split(" ", 1)[0].lower()
-    in_scope = re.search(r"\bin (?:this|these|the current) \w+$", trimmed, re.I)
-    if (verb in MANNER and not re.search(r"\b(?:the|an?|that|this|it|my|your)\b|,", trimmed, re.I)) or in_scope:
-        return _demand(rest, "don't", NEVER, certain=False)
-    return None
-
-
-def _always(part: Sentence) -> StatedPreference | None:
-    found = _ALWAYS.match(part.masked)
-    return _demand(part.after(found.end()), "always", ALWAYS) if found else None
-
-
-def _plain_order(part: Sentence) -> StatedPreference | None:
-    """Return an order without "never" or "always", if it says that it is permanent, as with "from now on …"."""
-    if not part.standing or is_order(part.masked.split(" ", 1)[0]) is not True:
-        return None
-    return _demand(part, "", ALWAYS)
-
-
-def _demand(rest: Sentence, word: str, score: float, *, certain: bool = True) -> StatedPreference | None:
-    """Return the rule, if the rest of the sentence is an order that is understandable alone."""
-    rest = rest.without_tail(TAIL)
-    rest = rest.without_tail(STANDING_END).without_tail(TAIL)
-    first, _, more = rest.masked.partition(" ")
-    known = is_order(first)
-    if known is False or not rest.masked or (more and not rest.scoped and is_pointing(more)):
-        return None
-    if NOW.search(rest.masked) or (known is None and not more):
-        return None
-    doubtful = not rest.sure or known is None or first.lower() in BEHAVIOUR or HERE.search(more)
-    content = f"{word} {rest.text}".strip() if word else lower_first_letter(rest.text)
-    return make_stated("rule", content, score, certain=certain and not doubtful)
 
 
 _PREFER_IN_PROJECT = _EN.pattern("prefer_in_project")
