@@ -3,6 +3,9 @@
 Precision comes before recall. A sentence counts if it begins with an order or an opinion. It does not count if it only
 refers to something ("don't do that"), asks, quotes, reports about others, or is meant for now. If a rule could be meant
 for the current task only, `certain` is false and the user is asked. English only.
+
+The rules are in `languages/en_preferences.json`; this module divides a sentence into the parts that they are about, and
+finds facts to remember.
 """
 
 import re
