@@ -67,7 +67,9 @@ def is_order(word: str) -> bool | None:
 
 
 Kind = Literal["rule", "preference", "dislike", "praise", "complaint", "fact"]
-NEVER, ALWAYS, LIKED, DISLIKED, HATED = 0.5, 10.0, 9.0, 2.5, 2.0
+NEVER, LIKED, DISLIKED = 0.5, 9.0, 2.5
+SCORES = {"never": NEVER, "always": 10.0, "liked": LIKED, "disliked": DISLIKED, "hated": 2.0}
+"""By the names that the rules use for them."""
 
 
 class StatedPreference(Struct, frozen=True, kw_only=True):
@@ -171,7 +173,7 @@ class StatementRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     needs: Conditions = ()
     unless: Conditions = ()
     kind: Kind = "rule"
-    score: float = 0.0
+    score: Literal["never", "always", "liked", "disliked", "hated"] = "liked"
     content: str = ""
     certain: Conditions | None = None
     rules: "tuple[StatementRule, ...]" = ()
@@ -298,7 +300,7 @@ def _find_by_rules(group: str, part: Sentence) -> StatedPreference | None:
         return None
     rule, reading = found
     certain = rule.certain is not None and _reader().read(rule.certain)(reading)
-    return make_stated(rule.kind, reading.fill(rule.content), rule.score, certain=certain)
+    return make_stated(rule.kind, reading.fill(rule.content), SCORES[rule.score], certain=certain)
 
 
 _SUBJECT = _EN.pattern("subject")

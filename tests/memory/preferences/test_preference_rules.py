@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clio.memory.preferences.rule_interpreter import RuleList
-from clio.memory.preferences.stated_preferences import StatementRule, find_preferences, load_preference_rules
+from clio.memory.preferences.stated_preferences import SCORES, StatementRule, find_preferences, load_preference_rules
 
 GROUPS = sorted(load_preference_rules().groups)
 
@@ -33,7 +33,7 @@ def test_each_rule_decides_about_its_example(group: str, monkeypatch: pytest.Mon
     for rule in list_rules(load_preference_rules().groups[group]):
         decided.clear()
         [stated] = find_preferences(rule.example)
-        assert (stated.kind, stated.score) == (rule.kind, rule.score)
+        assert (stated.kind, stated.score) == (rule.kind, SCORES[rule.score])
         assert next(one for one in decided if one is not None) == rule
 
 
