@@ -16,11 +16,11 @@ from clio.text.vocabulary import has_phrase, porter_stem
 K1, B = 0.9, 0.3
 Exchange = tuple[int, int]
 """A session, and the number of a user message in it: the message and everything that answers it."""
-SAME_SUBJECT = 0.8
+SAME_SUBJECT = 0.95
 """Factor of the best passage's coverage of the query. Passages that cover more than that share are taken to be about
 the same subject, so the newest is preferred.
 """
-CHANGED_SUBJECT = 0.45
+CHANGED_SUBJECT = 0.6
 """The same factor for a passage that says that something changed: it seldom repeats the whole subject."""
 CHANGES = frozenset(
     map(
