@@ -487,7 +487,7 @@ def pick_best_per_exchange(ranked: Iterable[Scored], exchange_of: Mapping[int, E
 def find_same_subject(items: Iterable[Scored], covered: Mapping[int, float]) -> set[int]:
     """Return the keys of turns that cover nearly as much of the query as the best one, so are about the same subject.
 
-    A turn that announces a change seldom repeats the whole subject, so about half as much is enough for it.
+    A turn that announces a change seldom repeats the whole subject, so less is enough for it.
     """
     known = [item for item in items if item.turn.key in covered]
     best = max((covered[item.turn.key] for item in known), default=0.0)
