@@ -57,16 +57,18 @@ class LimitRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: "tuple[LimitRule, ...]" = ()
 
 
-class LimitRules(RuleSection, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LimitRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of `en_limits.json`.
 
     Attributes:
+        section: words and patterns of the rules.
         conditions: conditions with a name.
         terms: how long a limit is to hold.
         groups: by name, each a `LimitRule`, which is decoded when it is first needed. Their order and the words without
             which they cannot apply are in `en.json`.
     """
 
+    section: RuleSection
     conditions: dict[str, Definition]
     terms: LimitRule
     groups: dict[str, Raw]
@@ -156,16 +158,17 @@ _TESTS: dict[str, Callable[[str], bool]] = {
 
 @cache
 def load_limit_rules() -> LimitRules:
-    """Return the rules; they have the words and patterns of the section of `en.json` as well. Cached."""
+    """Return the rules; their section has the words and patterns of the section of `en.json` as well. Cached."""
     rules, common = load_rule_file("en_limits", LimitRules), english_rules("limits")
-    parts = {**common.parts, **common.patterns, **rules.parts, **rules.patterns}
-    return structs.replace(rules, parts=parts, words={**common.words, **rules.words})
+    parts = {**common.parts, **common.patterns, **rules.section.parts, **rules.section.patterns}
+    section = structs.replace(rules.section, parts=parts, words={**common.words, **rules.section.words})
+    return structs.replace(rules, section=section)
 
 
 @cache
 def _reader() -> ConditionReader:
     rules = load_limit_rules()
-    return ConditionReader(rules, _PROPERTIES, _TESTS, rules.conditions)
+    return ConditionReader(rules.section, _PROPERTIES, _TESTS, rules.conditions)
 
 
 def load_group(name: str) -> LimitRule:

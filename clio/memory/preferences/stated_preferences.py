@@ -179,9 +179,10 @@ class StatementRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     rules: "tuple[StatementRule, ...]" = ()
 
 
-class PreferenceRules(RuleSection, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of `en_preferences.json`: named conditions, and rules in groups, in the order they are tried."""
+class PreferenceRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of `en_preferences.json`: patterns, named conditions, and groups of rules in the order of trial."""
 
+    section: RuleSection
     conditions: dict[str, Definition]
     groups: dict[str, tuple[StatementRule, ...]]
 
@@ -191,8 +192,9 @@ def load_preference_rules() -> PreferenceRules:
     """Return the rules, with the words and patterns of the section of `en.json`; "{talk}" is any key of that map."""
     rules = load_rule_file("en_preferences", PreferenceRules)
     keys = {name: tuple(words) for name, words in _EN.maps.items()}
-    parts = {**_EN.parts, **_EN.patterns, **keys, **rules.patterns}
-    return structs.replace(rules, parts=parts, words=_EN.words, flags=_EN.flags)
+    parts = {**_EN.parts, **_EN.patterns, **keys, **rules.section.patterns}
+    section = structs.replace(rules.section, parts=parts, words=_EN.words, flags=_EN.flags)
+    return structs.replace(rules, section=section)
 
 
 _CHANGED_NOW = _EN.pattern("changed_now")
@@ -285,7 +287,7 @@ def _reader() -> ConditionReader:
         "is no verb": lambda text: is_order(text) is False,
         "is pointing": is_pointing,
     }
-    return ConditionReader(rules, properties, tests, rules.conditions)
+    return ConditionReader(rules.section, properties, tests, rules.conditions)
 
 
 @cache

@@ -89,12 +89,11 @@ def test_every_condition_word_list_and_pattern_is_used() -> None:
         for condition in list_conditions(part)
     }
     text = msgspec.json.encode(groups).decode() + msgspec.json.encode(rules.conditions).decode()
-    own = msgspec.json.decode(msgspec.json.encode(rules))
-    used = set(re.findall(r"\{([a-z][a-z_]*)\}", text + msgspec.json.encode(own["patterns"]).decode()))
+    used = set(re.findall(r"\{([a-z][a-z_]*)\}", text + msgspec.json.encode(rules.section.patterns).decode()))
     common = english_rules("limits")
     assert set(rules.conditions) <= conditions
-    assert set(rules.patterns) <= used
-    assert {words for words in rules.words if words not in common.words} <= {
+    assert set(rules.section.patterns) <= used
+    assert {words for words in rules.section.words if words not in common.words} <= {
         condition.split(" in ", 1)[1] for condition in conditions if re.fullmatch(r"\w+ in \w+", condition)
     }
 
@@ -103,10 +102,10 @@ def test_every_condition_word_list_and_pattern_is_used() -> None:
 def test_every_regular_expression_compiles(group: str) -> None:
     rules = load_limit_rules()
     for rule in list_rules(load_group(group)):
-        re.compile(rules.text(rule.when))
+        re.compile(rules.section.text(rule.when))
         for condition in list_conditions((*rule.needs, *rule.unless, *rule.policy_if)):
             if found := re.match(r"(?:not )?\w+ (?:has|begins|equals) (.*)", condition):
-                re.compile(rules.text(found[1]))
+                re.compile(rules.section.text(found[1]))
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,10 @@ def test_each_rule_decides_about_its_example(group: str, monkeypatch: pytest.Mon
 
 def test_every_condition_and_pattern_is_used() -> None:
     rules = load_preference_rules()
-    text = msgspec.json.encode((rules.groups, rules.conditions, rules.patterns)).decode()
+    text = msgspec.json.encode((rules.groups, rules.conditions, rules.section.patterns)).decode()
     used = set(re.findall(r'"(?:not )?([a-z ]+)"(?!:)', text))
     assert set(rules.conditions) <= used
-    assert [name for name in rules.patterns if f"{{{name}}}" not in text] == []
+    assert [name for name in rules.section.patterns if f"{{{name}}}" not in text] == []
 
 
 @pytest.mark.parametrize("text", ["I love thanks", "I hate in general", "despise anymore"])
