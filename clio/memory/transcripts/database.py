@@ -268,8 +268,11 @@ class TextBlocks:
 
     def text(self, ref: TextRef) -> str:
         """Return the text at a location."""
-        self.load([ref])
-        return self._unpacked[ref.block][ref.start : ref.start + ref.size].decode("utf-8") if ref.size else ""
+        if not ref.size:
+            return ""
+        if ref.block not in self._unpacked:
+            self.load([ref])
+        return self._unpacked[ref.block][ref.start : ref.start + ref.size].decode("utf-8")
 
     def load(self, refs: Iterable[TextRef]) -> None:
         """Read the blocks of several texts at once, which `text` then finds in the cache."""
@@ -600,8 +603,10 @@ class IndexReader:
 
     def load_first_turns(self, sessions: Iterable[int]) -> list[Turn]:
         """Return the first turn with a text of each session."""
-        firsts = f"SELECT min(id) FROM turns WHERE session IN ({_join_keys(sessions)}) AND place = 1 GROUP BY session"
-        return self._load_turns_where(f"id IN ({firsts})")
+        rows = self._database.rows(
+            f"SELECT min(id) FROM turns WHERE session IN ({_join_keys(sessions)}) AND place = 1 GROUP BY session"
+        )
+        return list(self.load_turns(key for (key,) in rows).values())
 
     def load_texts(self, keys: Iterable[int]) -> dict[int, str]:
         """Return the texts of turns that were loaded, by key."""

@@ -345,7 +345,7 @@ def _bonus(item: Scored, titles: Mapping[int, float], dates: Sequence[NamedDate]
     top: the best score of all turns.
     """
     bonus = TITLE * titles.get(item.turn.session, 0.0)
-    if any(date.includes(item.turn.created) for date in dates):
+    if dates and any(date.includes(item.turn.created) for date in dates):
         bonus += DATE * top
     # More than all other bonuses together: a query that quotes a turn finds that turn first, but not an earlier turn
     # that only asked the same question.
