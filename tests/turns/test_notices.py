@@ -106,6 +106,19 @@ def test_what_may_be_meant_for_now_is_asked_about(place: Place, server: ChatServ
         assert mentions(clio.everything, "project memory", "never touch main.py") is kept
 
 
+@pytest.mark.parametrize("limit", ["don't add comments in this function", "don't touch the tests in this commit"])
+def test_a_limit_for_one_place_of_the_task_is_not_asked_about(place: Place, server: ChatServer, limit: str) -> None:
+    server.add(text("Understood."))
+    with place.clio(columns=100, lines=40) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line(f"{limit}.")
+        clio.wait_for("Understood.")
+        clio.wait_for("1 request")
+        assert mentions(clio.everything, "Applied to this session", limit)
+        assert "y/N" not in clio.everything
+    assert limit.removeprefix("don't ") in str(server.requests[-1].body).partition("</stated_limits>")[0]
+
+
 def test_a_blank_row_is_between_a_message_and_what_was_remembered_from_it(place: Place, server: ChatServer) -> None:
     server.add(text("Noted."), text("Noted."))
     with place.clio() as clio:

@@ -128,6 +128,10 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
         stated = next((one for one in same if one.kind in ("rule", "dislike")), None)
         if stated is None and not _PROHIBITS.search(limit.quote):
             stated = next((one for one in same if one.kind == "preference" and one.content.startswith("prefer ")), None)
+        if stated is not None and stated.kind == "rule" and not stated.certain and limit.term == "task":
+            statements.remove(stated)
+            for_task.append(limit.content)
+            continue
         if stated is not None:
             is_project = limit.scope == "project" or (stated.kind == "preference" and stated.in_project)
             certain = stated.certain or limit.term == "lasting"

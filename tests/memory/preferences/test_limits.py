@@ -99,6 +99,10 @@ def test_pasted_and_reported_text_states_none(frame: str) -> None:
         "the pipeline doesn't allow unsigned tags",
         "our gateway won't accept plain http",
         "GitHub rejects files over 100 MB",
+        "our docs are hosted on readthedocs",
+        "our staging is deployed to AWS",
+        "the API docs are read-only for guests",
+        "the API is frozen for external customers",
     ],
 )
 def test_what_describes_the_program_or_the_state_of_things_is_none(text: str) -> None:
