@@ -579,7 +579,12 @@ class MemorySystem:
             held, self._last_held = self._last_held, ()
             self._of_turn.unhold(held, tell=True)
             return f"Undone: for this session, {'; '.join(held)}."
-        return self._store.undo()
+        known = {(record.id, record.content) for record in self._store.records()}
+        line = self._store.undo()
+        session, turn = self._session, self._of_turn
+        if last and session and turn and last.at <= max((one.created for one in session.messages[-1:]), default=0.0):
+            turn.note_restored(one for one in self._store.records() if (one.id, one.content) not in known)
+        return line
 
     def close(self) -> None:
         """Close the indexes."""

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from clio.memory.preferences.preferences import (
     Preferences,
+    Weighed,
     hard_limits_fragment,
     lifted_limits_fragment,
     select_for_turn,
@@ -151,6 +152,7 @@ _CHARS_PER_BUDGET_TOKEN = 1.0
 
 SOURCE = "clio's memory"
 _WITHDRAWN = "The user has removed these statements from memory; do not rely on them:"
+_VALID_AGAIN = "The user has brought these statements back into memory; they hold as if they had never been removed:"
 _QUOTED = frozenset({"tool", "document"})
 _BY = {
     "user": "from the user",
@@ -514,6 +516,7 @@ class TurnMemory:
         self._clock = clock
         self._brain = Brain(compute_recall_budget(window_tokens), _estimate_tokens)
         self._told_tastes: set[str] = set()
+        self._known_tastes: dict[str, str] = {}  # by id, the text of preferences the model was given
         self._limits: dict[str, MemoryRecord] = {}  # hard limits in the prompt
         self._new: dict[str, MemoryRecord] = {}  # hard limits the model was given later
         self._paths: dict[str, str] = {}  # by id, the file of a limit or preference
@@ -522,6 +525,8 @@ class TurnMemory:
         self._lifted_session_limits: list[str] = []
         self._stated_here: dict[str, str] = {}  # by id, the text of memories that this session led to
         self._ended: set[str] = set()  # ids of memories the model was given that no longer held then
+        self._withdrawn: dict[str, str] = {}  # by id, the text of memories the model was told are withdrawn
+        self._restored: dict[str, str] = {}  # the same of memories that an undo has restored since
         self._indexed_trims = -1
         self._text = ""
         self._scenario: str | None = None
@@ -597,11 +602,13 @@ class TurnMemory:
         """
         self.items = []
         self._text, self._scenario, self._is_scenario_known = text, scenario, scenario is not None
+        gone = self._pop_gone_tastes()
         found = [
             *self._make_limit_changes(),
             self._make_session_limits(),
             self._make_tastes(),
-            self._make_withdrawn(session),
+            self._make_withdrawn(session, gone),
+            self._make_restored(),
             self._recall(text, session, shown),
         ]
         return [fragment for fragment in found if fragment]
@@ -649,11 +656,43 @@ class TurnMemory:
         ]
         return [fragment for fragment in found if fragment]
 
-    def _make_tastes(self) -> Fragment | None:
-        """Return the preferences with the greatest weight for this task type, unless the model has the same ones."""
+    def note_restored(self, records: Iterable[MemoryRecord]) -> None:
+        """Tell the model with the next turn that these memories hold again, which an undo has restored.
+
+        Without this it would rely on its own answer that it has forgotten one. Limits and preferences of which it was
+        told that they are withdrawn are given to it again anyway.
+        """
+        for record in records:
+            is_told_anyway = record.id in self._lifted or (
+                record.kind == "preference" and record.id not in self._known_tastes | self._limits | self._new
+            )
+            if not is_told_anyway:
+                self._restored[record.id] = record.content
+
+    def _list_tastes(self) -> list[Weighed]:
+        """Return the preferences of the user and of the project, hard limits among them."""
         own = self._project_preferences.each() if self._project_preferences else []
         self._paths |= {one.record.id: str(self._store.project.path) for one in own}
-        known = [*self._preferences.each(), *own]
+        return [*self._preferences.each(), *own]
+
+    def _pop_gone_tastes(self) -> list[str]:
+        """Return the texts of preferences the model was given that were removed or say something else now.
+
+        The others are given to it again, because the list it has contains what is gone.
+        """
+        if not self._known_tastes:
+            return []
+        now = {one.record.id: one.record.content for one in self._list_tastes()}
+        gone = {id: content for id, content in self._known_tastes.items() if now.get(id) != content}
+        if gone:
+            self._told_tastes.clear()
+        for id in gone:
+            del self._known_tastes[id]
+        return [content for content in gone.values() if content not in now.values()]
+
+    def _make_tastes(self) -> Fragment | None:
+        """Return the preferences with the greatest weight for this task type, unless the model has the same ones."""
+        known = self._list_tastes()
         tagged = any(preference.record.scenarios for preference in known)
         fitting = select_for_turn(known, self.scenario if tagged else None)
         if not fitting:
@@ -667,6 +706,7 @@ class TurnMemory:
         if fragment.text in self._told_tastes:
             return None
         self._told_tastes.add(fragment.text)
+        self._known_tastes |= {preference.record.id: preference.record.content for preference in fitting}
         return fragment
 
     def _recall(self, text: str, session: Session | None, shown: Sequence[str]) -> Fragment | None:
@@ -720,21 +760,25 @@ class TurnMemory:
             if record is not None and record.id not in found
         ]
 
-    def _make_withdrawn(self, session: Session | None) -> Fragment | None:
+    def _make_withdrawn(self, session: Session | None, gone_tastes: Sequence[str]) -> Fragment | None:
         """Return the facts, events and notes that the user undid or forgot since the model was given or told them.
 
         What another memory replaced is not among them: the model is given that one.
+
+        gone_tastes: the texts of preferences to return with them.
         """
         told = {id: text for id, text in self._brain.texts("memory").items() if self._brain.was_told(id)}
         known = told | self._stated_here
         here = session.id if session is not None else ""
         self._stated_here = {record.id: record.content for record in self._store.stated_in(here)} if here else {}
         live = {record.id for record in self._store.live(tuple(known))}
-        gone = [text for id, text in known.items() if id not in live and self._store.successor(id) is None]
-        if gone:
+        ended = {id: text for id, text in known.items() if id not in live and self._store.successor(id) is None}
+        if ended:
             # A fact that was made shareable left one file for another.
             kept = {record.content for record in self._store.records(PROJECT_KINDS)}
-            gone = [text for text in dict.fromkeys(gone) if text not in kept]
+            ended = {id: text for id, text in ended.items() if text not in kept}
+        self._withdrawn |= ended
+        gone = list(dict.fromkeys((*ended.values(), *gone_tastes)))
         if not gone:
             return None
         return Fragment(
@@ -742,6 +786,25 @@ class TurnMemory:
             text="\n".join([_WITHDRAWN, *(f"- withdrawn: {make_inert_line(text)}" for text in gone)]),
             source=SOURCE,
             reason=f"{len(gone)} no longer in memory",
+            cap_tokens=MAX_ENTRY_CHARS,
+        )
+
+    def _make_restored(self) -> Fragment | None:
+        """Return the memories that hold again after the model was told that they were withdrawn."""
+        back = [record for record in self._store.live(tuple(self._withdrawn)) if not record.is_variant]
+        again = {record.id: record.content for record in back} | self._restored
+        self._restored = {}
+        for id in again:
+            self._withdrawn.pop(id, None)
+        if not again:
+            return None
+        return Fragment(
+            name="restored_memories",
+            text="\n".join(
+                [_VALID_AGAIN, *(f"- valid again: {make_inert_line(text)}" for text in dict.fromkeys(again.values()))]
+            ),
+            source=SOURCE,
+            reason=f"{len(again)} in memory again",
             cap_tokens=MAX_ENTRY_CHARS,
         )
 
