@@ -22,6 +22,7 @@ from clio.agent.user_interface import (
     Notice,
     StepStarted,
     TextDelta,
+    ToolFinished,
     TurnFinished,
 )
 from clio.app import App, build_app
@@ -305,8 +306,11 @@ def _make_event_listener(
         if preload is not None and isinstance(event, StepStarted):
             asyncio.get_running_loop().run_in_executor(None, preload)  # 0.1 s of imports, while the model is waited for
             preload = None
-        if isinstance(event, Notice):  # after a one-shot run, commands are typed in the shell
+        # After a one-shot run, commands are typed in the shell.
+        if isinstance(event, Notice):
             event = structs.replace(event, text=replace_slash_commands(event.text))
+        elif isinstance(event, ToolFinished) and event.name == "memory_operations":
+            event = structs.replace(event, summary=replace_slash_commands(event.summary))
         reporter.handle(event)
         handle_event(event)
 

@@ -165,6 +165,8 @@ class MemorySystem:
         self._last_held: tuple[str, ...] = ()
         self.forgotten_now: tuple[MemoryRecord, ...] = ()
         """What the user's present message made clio forget before the model was asked."""
+        self.removed_by_model: set[str] = set()
+        """Ids of the memories that the model itself removed while clio runs."""
         self._meaning = SemanticIndex(project, embedder, persist=not incognito, redact=redact, clock=clock)
         self._styles = Styles(project, self._home, rng=rng, clock=clock, embedder=embedder, persist=not incognito)
         self._embedder = embedder
@@ -213,6 +215,7 @@ class MemorySystem:
             clock=self._clock,
             is_foreign=self._is_foreign,
             project_preferences=None if self._is_foreign else self._project_preferences,
+            removed_by_model=self.removed_by_model,
         )
 
     def _same_session(self) -> bool:

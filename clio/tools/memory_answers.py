@@ -32,7 +32,7 @@ from clio.memory.system import MemorySystem
 from clio.messages import Message, ToolMessage, UserMessage, message_text
 from clio.sessions.store import is_foreign_notice
 from clio.text.formatting import format_count, truncate_line
-from clio.text.translation import mark, tr
+from clio.text.translation import mark, tr, tr_count
 from clio.tools.base import ToolOutput
 from clio.tools.memory_call import MemoryCall
 from clio.tools.output import find_nearest_names, format_day
@@ -249,8 +249,7 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
     if old.kind not in PROJECT_KINDS:
         return _update_typed(memory, old, call, provenance)
     parts = _PARTS[old.kind]
-    by_user = old.provenance is not None and old.provenance.asserted_by == "user"
-    if by_user and _advice_field(old) in call.given and provenance.asserted_by != "user":
+    if _is_stated_by_user(old) and _advice_field(old) in call.given and provenance.asserted_by != "user":
         raise ToolRetry(
             f"{old.id} was stated by the user and can only be replaced by a statement of the user: ask the user"
         )
@@ -277,8 +276,7 @@ def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, pro
         raise ToolRetry(f"{id} is a {old.kind}", f"you can change {parts}")
     if not call.given - {"ids"}:
         raise ToolRetry(f"update needs id and at least one of: {parts}")
-    by_user = old.kind == "preference" or (old.provenance is not None and old.provenance.asserted_by == "user")
-    if by_user and "text" in call.given and provenance.asserted_by != "user":
+    if _is_stated_by_user(old) and "text" in call.given and provenance.asserted_by != "user":
         raise ToolRetry(
             f"{id} was stated by the user and can only be replaced by a statement of the user: ask the user"
         )
@@ -316,6 +314,8 @@ def prune_entries(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     bounds = (
         f"old (not confirmed for {call.max_age_days:g} days) or doubtful (confidence below {call.min_confidence:g})"
     )
+    if not pruned.dry_run:
+        memory.removed_by_model.update(entry.id for entry in pruned.removed)
     if not pruned.removed:
         text = f"Nothing to prune: no memory is {bounds}; {format_count(pruned.kept, 'memory')} kept."
         return ToolOutput(text=text, summary=tr("nothing to prune"))
@@ -431,7 +431,9 @@ def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
 
 
 def _pruned_summary(pruned: Pruned) -> str:
-    return f"{len(pruned.removed):,} {'would be archived' if pruned.dry_run else 'archived'}"
+    if pruned.dry_run:
+        return tr("{memories} would be archived", memories=tr_count(len(pruned.removed), "memory"))
+    return _describe_removed(pruned.removed)
 
 
 def _stats_text(stats: MemoryStats) -> str:
@@ -467,7 +469,7 @@ def store_note(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
         raise ToolRetry(str(error)) from error
     if saved.is_new:
         return ToolOutput(text=f"Stored as the note {_printable_key(call.key)}.", summary="stored")
-    return ToolOutput(text="Stored, replacing the old one.", summary=tr("stored, replacing the old one"))
+    return ToolOutput(text="Stored, replacing the old one.", summary=tr("stored, replacing the old one · /memory undo"))
 
 
 def retrieve_note(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -480,10 +482,12 @@ def retrieve_note(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 
 def delete_note(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """Delete a note."""
-    if memory.store.get_note(call.key) is None:
+    note = memory.store.get_note(call.key)
+    if note is None:
         return _report_missing_note(memory, call.key)
     memory.store.forget(call.key)
-    return ToolOutput(text="Deleted.", summary="deleted")
+    text = truncate_line(note.content, _REMOVED_CHARS)
+    return ToolOutput(text="Deleted.", summary=tr("deleted: {text} · /memory undo", text=text))
 
 
 def list_notes(memory: MemorySystem) -> ToolOutput:
@@ -536,6 +540,7 @@ UNDO_HINT = "It is in the archive; the user can restore it with /memory undo."
 _SHOWN_MEMORIES = 60
 _LEAST_CHARS, _MOST_CHARS, _ALL_CHARS = 200, 2_000, 12_000
 _OLD_CHARS = 200
+_REMOVED_SHOWN, _REMOVED_CHARS = 3, 80
 
 
 def remember_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
@@ -599,11 +604,18 @@ def recall_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 def refuse_preferences_of_user(records: Iterable[MemoryRecord]) -> None:
     """Raise ToolRetry if one of the memories that a model wants to forget is a preference or limit of the user."""
     for record in records:
-        if record.kind == "preference" and (record.provenance is None or record.provenance.asserted_by == "user"):
+        if record.kind == "preference" and _is_stated_by_user(record):
             id = shorten_record_id(record)
             raise ToolRetry(
                 f"{id} was stated by the user, and only the user can remove it: ask them to run /memory forget {id}"
             )
+
+
+def _is_stated_by_user(record: MemoryRecord) -> bool:
+    """Whether only a statement of the user may change the text. A preference without an author is the user's."""
+    if record.provenance is None:
+        return record.kind == "preference"
+    return record.provenance.asserted_by == "user"
 
 
 def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -617,9 +629,17 @@ def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     records = find_by_ids(memory, call.ids)
     refuse_preferences_of_user(records)
     memory.store.forget(*[record.id for record in records])
+    memory.removed_by_model.update(record.id for record in records)
     lines = [f"Forgotten: {describe_memory(record)}" for record in records]
-    forgotten = ", ".join(map(shorten_record_id, records))
-    return ToolOutput(text="\n".join([*lines, UNDO_HINT]), summary=tr("forgot {forgotten}", forgotten=forgotten))
+    return ToolOutput(text="\n".join([*lines, UNDO_HINT]), summary=_describe_removed(records))
+
+
+def _describe_removed(records: Sequence[MemoryRecord]) -> str:
+    """Return the summary that the user sees of memories which the model removed: their texts, and how to undo it."""
+    texts = [truncate_line(record.line, _REMOVED_CHARS) for record in records[:_REMOVED_SHOWN]]
+    if left := len(records) - len(texts):
+        texts.append(tr("{count:,} more", count=left))
+    return tr("moved to the archive: {texts} · /memory undo", texts="; ".join(texts))
 
 
 def apply_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -662,11 +682,13 @@ def report_history(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 
 def compact_memories(memory: MemorySystem) -> ToolOutput:
     """Archive faded memories and merge equal ones."""
+    before = {record.id for record in memory.store.records()}
     done = memory.store.compact()
-    return ToolOutput(
-        text=render_compacted(done),
-        summary=tr("{removed:,} archived, {remaining:,} remain", removed=done.removed, remaining=done.remaining),
-    )
+    memory.removed_by_model.update(before - {record.id for record in memory.store.records()})
+    summary = tr("{removed:,} archived, {remaining:,} remain", removed=done.removed, remaining=done.remaining)
+    if done.removed:
+        summary += " · /memory undo"
+    return ToolOutput(text=render_compacted(done), summary=summary)
 
 
 def render_remembered(done: Saved, scope: Scope) -> str:

@@ -84,8 +84,8 @@ def _distinct(items: tuple[str, ...]) -> tuple[str, ...]:
 def _read_share(name: str, value: Any) -> float:
     number = _parse_number(value)
     if number is None or not 0.0 <= number <= 1.0:
-        percent = number is not None and 1.0 < number <= 100.0
-        hint = f"; did you mean {number / 100:g}?" if percent and number is not None and number > 2 else ""
+        # "5" may be 5 of 10 as well as 5 percent.
+        hint = f"; did you mean {number / 100:g}?" if number is not None and 10.0 <= number <= 100.0 else ""
         raise WrongArguments(f"{name} is a number from 0 to 1, such as 0.9", f"{value!r} is not{hint}")
     return number
 
@@ -442,6 +442,7 @@ def parse_memory_call(args: MemoryArgs) -> MemoryCall:
             values[slot] = PARAMETER_READERS[slot](name, raw[name])
             if slot == "text":
                 values["text_parameter"] = name
+    _refuse_id_of_new_memory(asked, operation, raw)
     _refuse_missing(asked, operation, values, raw)
     _refuse_unused(asked, operation, raw, used)
     given = frozenset(slot for slot, value in values.items() if value not in ("", ()) and slot != "text_parameter")
@@ -555,6 +556,18 @@ def _refuse_missing(
         f"{' and '.join(names[slot] for slot in missing)} {'is' if len(missing) == 1 else 'are'} missing"
         + (f" (given: {', '.join(given)})" if given else "")
     )
+
+
+def _refuse_id_of_new_memory(asked: MemoryOperation, operation: MemoryOperation, raw: dict[str, Any]) -> None:
+    """Raise WrongArguments for an id in a call that saves a new memory: it is meant to change that one."""
+    is_new = operation == "remember" or operation in _ADDING_OPERATIONS.values()
+    name = next((name for name in ("id", "ids") if name in raw and not _is_empty(raw[name])), "")
+    if is_new and name:
+        id = ", ".join(_read_ids(name, raw[name]))
+        raise WrongArguments(
+            f"{_format_call(asked, operation)} saves a new memory and does not accept {name}",
+            f'to change {id}, call memory_operations(operation="update", id="{id}", content=…)',
+        )
 
 
 def _refuse_unused(asked: MemoryOperation, operation: MemoryOperation, raw: dict[str, Any], used: set[str]) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.memory.store.record import PROJECT_KINDS, MemoryDraft
+from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import ToolMessage, UserMessage
 from clio.security.actions import TouchOwnState
@@ -138,7 +138,7 @@ def test_forget_takes_ids_of_project_knowledge_too_and_all_or_nothing(harness: H
         harness.call("forget", ids=[id, "d-zzz"])
     assert sum(harness.memory.store.count().values()) == 1
     gone = harness.call("forget", ids=[id, entry])
-    assert gone.summary == f"forgot {id}, {entry}"
+    assert gone.summary == "moved to the archive: Deployed on Friday; We deploy with make ship · /memory undo"
     assert sum(harness.memory.store.count().values()) == len(harness.memory.store.records(PROJECT_KINDS)) == 0
 
 
@@ -149,7 +149,34 @@ def test_the_model_cannot_forget_what_the_user_wishes(harness: Harness) -> None:
             harness.call("forget", id=wish)
     assert sum(harness.memory.store.count().values()) == 2
     own = harness.keep("Prefers short commit messages", type="preference")
-    assert harness.call("forget", id=own).summary == f"forgot {own}"
+    assert harness.call("forget", id=own).summary == (
+        "moved to the archive: Prefers short commit messages · /memory undo"
+    )
+
+
+def test_the_user_sees_the_text_of_what_the_model_removed_and_how_to_undo_it(harness: Harness) -> None:
+    ids = [harness.keep(f"Deployed on {day}", type="event") for day in ("Monday", "Tuesday", "Friday", "Sunday")]
+    assert mentions(harness.call("forget", ids=ids).summary, "Monday", "Friday", "1 more", "/memory undo")
+    harness.call("store", key="hosts", content="alpha and beta")
+    assert mentions(harness.call("store", key="hosts", content="gamma").summary, "replacing", "/memory undo")
+    assert mentions(harness.call("delete", key="hosts").summary, "gamma", "/memory undo")
+    harness.call("add_discovery", fact="We deploy with make ship", confidence=0.2)
+    planned = harness.call("prune_ltm", min_confidence=0.3)
+    assert mentions(planned.summary, "1 memory would be archived") and "undo" not in planned.summary
+    done = harness.call("prune_ltm", min_confidence=0.3, dry_run=False)
+    assert mentions(done.summary, "We deploy with make ship", "/memory undo")
+
+
+def test_the_model_corrects_a_preference_that_only_it_has_stated(harness: Harness) -> None:
+    own = harness.keep("likes blue", type="preference")
+    assert "likes green" in harness.say("update", id=own, content="likes green")
+    assert harness.memory.store.get(own).content == "likes green"
+    for provenance in (None, Provenance(asserted_by="user")):
+        draft = MemoryDraft(content=f"likes tabs, {provenance is None}", kind="preference")
+        wish = harness.memory.store.add(draft, provenance).record
+        with pytest.raises(ToolRetry, match="stated by the user"):
+            harness.call("update", id=wish.id, content="likes spaces")
+        assert harness.memory.store.get(wish.id).content == wish.content
 
 
 def test_forget_without_an_id_names_the_nearest(harness: Harness) -> None:
@@ -194,7 +221,7 @@ def test_compaction_archives_what_has_faded(harness: Harness) -> None:
     harness.now += 60 * DAY_S
     done = harness.call("compact")
     assert mentions(done.text, "Archived", "1 memory", "1 kept", "/memory undo")
-    assert done.summary == "1 archived, 1 remain"
+    assert done.summary == "1 archived, 1 remain · /memory undo"
 
 
 def test_who_said_it_is_kept_and_a_quotation_is_shown_as_one(harness: Harness) -> None:
@@ -251,7 +278,7 @@ def test_incognito_refuses_and_memory_off_refuses(tmp_path: Path, harness: Harne
     for one in (harness, private):
         for operation in ("remember", "recall", "forget", "apply", "history", "compact"):
             with pytest.raises(ToolFailed, match="memory is off"):
-                one.call(operation, content="c", id="0a1b2c3d")
+                one.call(operation, **({"content": "c"} if operation == "remember" else {"id": "0a1b2c3d"}))
     assert not list(private.project.rglob("memories*"))
 
 

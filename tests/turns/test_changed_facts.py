@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from clio.agent.user_interface import ToolFinished
 from clio.commands.registry import run_command
-from tests.support.chat_server import text
+from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
 
@@ -51,6 +52,31 @@ def test_what_the_user_takes_back_is_told_once(make_harness: MakeHarness, comman
         assert f"withdrawn: {record.content}" in last_words(harness)
         await harness.turn("read test_calc.py")
         assert "withdrawn" not in last_words(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_what_the_model_removed_is_not_attributed_to_the_user(make_harness: MakeHarness) -> None:
+    facts = ("deploys go through wombat", "the cache port is 7001")
+    harness = make_harness([])
+
+    async def run() -> None:
+        for fact in facts:
+            harness.server.replies.append(text("Ok."))
+            await harness.turn(f"remember that {fact}")
+        by_text = {record.content: record.id for record in harness.app.memory.store.records()}
+        forget = ("memory_operations", {"operation": "forget", "id": by_text[facts[0]]})
+        harness.server.replies.extend([tool_calls([forget]), text("Ok.")])
+        await harness.turn("read calc.py")
+        [finished] = harness.seen(ToolFinished)
+        assert facts[0] in finished.summary and "/memory undo" in finished.summary
+        run_command(harness.app, f"/memory forget {by_text[facts[1]]}")
+        harness.server.replies.append(text("Ok."))
+        await harness.turn("read test_calc.py")
+        by_user, by_model = last_words(harness).split("You have removed")
+        assert f"withdrawn: {facts[0]}" in by_model and f"withdrawn: {facts[0]}" not in by_user
+        assert "The user has removed" in by_user and f"withdrawn: {facts[1]}" in by_user
         await harness.app.close()
 
     asyncio.run(run())

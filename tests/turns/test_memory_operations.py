@@ -89,7 +89,11 @@ def test_any_memory_is_updated_and_forgotten_by_its_id_and_has_a_history(make_ha
 
 
 def test_what_the_user_said_is_not_changed_by_the_model(make_harness: MakeHarness) -> None:
-    [saved] = answer_calls(make_harness, call("remember", kind="preference", content="prefers tabs everywhere"))
+    [saved] = answer_calls(
+        make_harness,
+        call("remember", kind="preference", content="prefers tabs everywhere"),
+        said="go on; this project prefers tabs everywhere",
+    )
     id = re.findall(r"\b[0-9a-f]{8}\b", saved)[0]
     refused, kept = answer_calls(
         make_harness, call("update", id=id, content="prefers spaces"), call("recall", kind="preference")

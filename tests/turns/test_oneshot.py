@@ -53,6 +53,15 @@ def test_the_answer_is_all_of_standard_output(project: Path) -> None:
     assert "\x1b" not in done.stdout + done.stderr
 
 
+def test_what_the_model_saves_and_removes_names_the_command_of_the_shell_that_undoes_it(project: Path) -> None:
+    keep = ("memory_operations", {"operation": "remember", "content": "we deploy with make ship", "key": "deploy"})
+    drop = ("memory_operations", {"operation": "forget", "key": "deploy"})
+    with ChatServer([tool_calls([keep]), tool_calls([keep]), tool_calls([drop]), text("ok")]) as server:
+        done = clio(project, "-p", "go on", server=server)
+    assert done.stderr.count("clio memory undo") == 2, done.stderr
+    assert "/memory undo" not in done.stderr
+
+
 def test_piped_text_is_appended(project: Path) -> None:
     with ChatServer([text("ok")]) as server:
         clio(project, "-p", "summarise", server=server, stdin="line one\nline two\n")

@@ -9,7 +9,7 @@ TurnMemory           everything that changes from turn to turn: recalled memorie
 import math
 import time
 import zlib
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -153,6 +153,7 @@ _CHARS_PER_BUDGET_TOKEN = 1.0
 SOURCE = "clio's memory"
 _WITHDRAWN = "The user has removed these statements from memory; do not rely on them:"
 _VALID_AGAIN = "The user has brought these statements back into memory; they hold as if they had never been removed:"
+_REMOVED_BY_MODEL = "You have removed these statements from memory, not the user; the user can restore them:"
 _QUOTED = frozenset({"tool", "document"})
 _BY = {
     "user": "from the user",
@@ -504,8 +505,10 @@ class TurnMemory:
         clock: Callable[[], float] = time.time,
         is_foreign: bool = False,
         project_preferences: Preferences | None = None,
+        removed_by_model: set[str] | None = None,
     ) -> None:
         self._project_preferences = project_preferences
+        self._removed_by_model = set[str]() if removed_by_model is None else removed_by_model
         self._is_foreign = is_foreign
         self._store = store
         self._preferences = preferences
@@ -675,20 +678,20 @@ class TurnMemory:
         self._paths |= {one.record.id: str(self._store.project.path) for one in own}
         return [*self._preferences.each(), *own]
 
-    def _pop_gone_tastes(self) -> list[str]:
-        """Return the texts of preferences the model was given that were removed or say something else now.
+    def _pop_gone_tastes(self) -> dict[str, str]:
+        """Return by id the texts of preferences the model was given that were removed or say something else now.
 
         The others are given to it again, because the list it has contains what is gone.
         """
         if not self._known_tastes:
-            return []
+            return {}
         now = {one.record.id: one.record.content for one in self._list_tastes()}
         gone = {id: content for id, content in self._known_tastes.items() if now.get(id) != content}
         if gone:
             self._told_tastes.clear()
         for id in gone:
             del self._known_tastes[id]
-        return [content for content in gone.values() if content not in now.values()]
+        return {id: content for id, content in gone.items() if content not in now.values()}
 
     def _make_tastes(self) -> Fragment | None:
         """Return the preferences with the greatest weight for this task type, unless the model has the same ones."""
@@ -760,30 +763,39 @@ class TurnMemory:
             if record is not None and record.id not in found
         ]
 
-    def _make_withdrawn(self, session: Session | None, gone_tastes: Sequence[str]) -> Fragment | None:
-        """Return the facts, events and notes that the user undid or forgot since the model was given or told them.
+    def _make_withdrawn(self, session: Session | None, gone_tastes: Mapping[str, str]) -> Fragment | None:
+        """Return the facts, events and notes that were undone or forgotten since the model was given or told them.
+
+        The model reads who removed them: itself or the user.
 
         What another memory replaced is not among them: the model is given that one.
 
-        gone_tastes: the texts of preferences to return with them.
+        gone_tastes: by id, the texts of preferences to return with them.
         """
         told = {id: text for id, text in self._brain.texts("memory").items() if self._brain.was_told(id)}
         known = told | self._stated_here
         here = session.id if session is not None else ""
         self._stated_here = {record.id: record.content for record in self._store.stated_in(here)} if here else {}
         live = {record.id for record in self._store.live(tuple(known))}
+        self._removed_by_model -= live  # restored since
         ended = {id: text for id, text in known.items() if id not in live and self._store.successor(id) is None}
         if ended:
             # A fact that was made shareable left one file for another.
             kept = {record.content for record in self._store.records(PROJECT_KINDS)}
             ended = {id: text for id, text in ended.items() if text not in kept}
         self._withdrawn |= ended
-        gone = list(dict.fromkeys((*ended.values(), *gone_tastes)))
+        gone = ended | gone_tastes
         if not gone:
             return None
+        by_model = list(dict.fromkeys(text for id, text in gone.items() if id in self._removed_by_model))
+        by_user = [text for text in dict.fromkeys(gone.values()) if text not in by_model]
+        lines = list[str]()
+        for heading, texts in ((_WITHDRAWN, by_user), (_REMOVED_BY_MODEL, by_model)):
+            if texts:
+                lines += [heading, *(f"- withdrawn: {make_inert_line(text)}" for text in texts)]
         return Fragment(
             name="withdrawn_memories",
-            text="\n".join([_WITHDRAWN, *(f"- withdrawn: {make_inert_line(text)}" for text in gone)]),
+            text="\n".join(lines),
             source=SOURCE,
             reason=f"{len(gone)} no longer in memory",
             cap_tokens=MAX_ENTRY_CHARS,
