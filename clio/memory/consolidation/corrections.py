@@ -40,7 +40,7 @@ from clio.memory.preferences.rule_files import (
     FILLER,
     english_rules,
 )
-from clio.memory.preferences.stated_preferences import is_order
+from clio.memory.preferences.stated_preferences import find_order_behind, is_order
 from clio.memory.statement_parser import announces_change
 from clio.memory.statement_relation import relate_statements, topic_terms
 from clio.memory.store.memory_store import MemoryStore
@@ -143,6 +143,7 @@ def _strip_correction(text: str, masked: str) -> str:
     start = lead.end() if lead else 0
     tail = _TAIL.search(masked, start)
     end = tail.start() if tail else len(masked)
+    end = start + find_order_behind(masked[start:end])
     if (denial := _DENIAL.match(masked, start, end)) and is_order(masked[denial.end() :].split(" ", 1)[0]) is False:
         denied = f"not {denial['denied']}, "
         return _strip_correction(denied + text[denial.end() : end], denied + masked[denial.end() : end])

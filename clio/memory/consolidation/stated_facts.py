@@ -112,7 +112,7 @@ TO_BUILD = _FACTS.pattern("to_build")
 OPEN_QUESTION = _FACTS.pattern("open_question")
 """Questions that yes or no does not answer."""
 THAT_THING = _FACTS.pattern("that_thing")
-"""Things that are only pointed at ("that file"), so that a statement about them means nothing later."""
+"""Things that may only be pointed at ("that file"), so that a statement about them means nothing later."""
 CHOOSES = _FACTS.pattern("chooses")
 
 

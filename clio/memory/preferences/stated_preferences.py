@@ -588,11 +588,20 @@ _NO_NOUN = _EN.pattern("no_noun")
 _UNKNOWN_VERB = _EN.pattern("unknown_verb")
 """A word that can only be a verb after a singular: "the flag overrides the file"."""
 _PLURAL_AND_VERB = _EN.pattern("plural_and_verb")
+"""A plural, maybe with a word before it, and the word that may be its verb."""
+_BEFORE_RELATIVE = _EN.pattern("before_relative")
+"""The beginning of a noun with a relative clause: "bug users reported"."""
+_POINTED_AT = _EN.pattern("pointed_at")
+"""A noun with a relative clause and nothing behind it: "bug we had"."""
+_VERB_COMPLEMENT = _EN.pattern("verb_complement")
+"""What follows verbs only: "log in via SSO", "dump to /tmp"."""
+_QUESTION_TAG = _EN.pattern("question_tag")
+"""The end of an order to remember that makes it a polite one: ", can you?"."""
 _ASKED_BEHIND = _EN.pattern("asked_behind")
 """A request to remember that follows the fact: "the codename is Heron, keep that in mind"."""
 _AND_A_TASK = _EN.pattern("and_a_task")
 _STATED_OF_ONE = _EN.pattern("stated_of_one")
-"""A statement whose verb is a third person singular, so that a bare verb behind it is an order."""
+"""A statement of a state or with a third person singular, so that a bare verb behind it is an order."""
 _ORDER_BEHIND = _EN.pattern("order_behind")
 """An order for the current task behind a statement: ", so update the config"."""
 _LASTING_NOW = _EN.pattern("lasting_now")
@@ -605,13 +614,13 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
         if FINITE.search(stated.masked) and not _NO_FACT.match(stated.masked) and first(stated, _RULES) is None:
             return make_stated("fact", stated.text, None, certain=not NOW.search(_LASTING_NOW.sub("", stated.masked)))
     found = _ASKED.match(whole.masked)
-    if found is None or (said.is_question and not found["ask"]):
+    tag = _QUESTION_TAG.search(whole.masked) if said.is_question else None
+    if found is None or (said.is_question and not found["ask"] and not tag):
         return None
+    whole = whole.before(tag.start()) if tag else whole
     rest = whole.after(found.end()).without_tail(TAIL)
-    order = _ORDER_BEHIND.search(rest.masked)
-    if order is not None and _STATED_OF_ONE.fullmatch(rest.masked[: order.start()]):
-        rest = rest.before(order.start())
-    if found["note"] and (not is_alone or _AND_A_TASK.search(rest.masked) or _CLAUSE.match(rest.masked)):
+    rest = rest.before(find_order_behind(rest.masked))
+    if found["note"] and (not is_alone or _AND_A_TASK.search(rest.masked) or _is_bare_clause(rest)):
         return None  # "note that the test …" describes the task at hand; a name stands for itself
     to = re.match(r"to\b\s*", rest.masked, re.I)
     forget = "forget" in found[0].lower()
@@ -629,9 +638,8 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     is_condition = found["that"] and re.match(r"(?:when|where|if)\b", rest.masked, re.I)
     if (_NO_FACT.match(rest.masked) and not is_condition) or (to is not None and not found["that"] and not is_recipe):
         return None
-    is_clause = (
+    is_clause = not (found["that"] and _POINTED_AT.match(rest.masked)) and (
         found["colon"]
-        or (found["that"] and _has_known_verb(rest.masked))
         or FINITE.search(rest.masked)
         or _LABELLED.match(rest.masked)
         or (found["that"] and _is_clause(rest, whole.masked[found.start("that") :]))
@@ -644,19 +652,38 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     return make_stated("fact", rest.text, None, certain=sure)
 
 
-def _has_known_verb(masked: str) -> bool:
-    """Whether a plural noun is followed by a verb that is known of statements: "sessions expire after 15 minutes"."""
-    found = _PLURAL_AND_VERB.match(masked)
-    if found is None:
-        return False
-    from clio.memory.statement_words import ADDITIVE_VERBS, MULTIPLE_VERBS, SINGLE_VERBS
+def find_order_behind(masked: str) -> int:
+    """Return where an order for the current task begins behind a statement; the length of the text if none does."""
+    order = _ORDER_BEHIND.search(masked)
+    if order is None or not _STATED_OF_ONE.fullmatch(masked[: order.start()]):
+        return len(masked)
+    return order.start()
 
-    return found["verb"].lower() in SINGLE_VERBS | MULTIPLE_VERBS | ADDITIVE_VERBS
+
+def _is_bare_clause(rest: Sentence) -> bool:
+    return _CLAUSE.match(rest.masked) is not None or _has_verb(rest.masked)
+
+
+def _has_verb(masked: str) -> bool:
+    """Whether words that follow "that" begin with a plural and its verb: "webhooks retry thrice".
+
+    A plural cannot follow the demonstrative "that", but may be part of a noun as in "that settings page", or begin a
+    relative clause as in "that bug users reported".
+    """
+    found = _PLURAL_AND_VERB.match(masked)
+    if found is None or found["plural"] in _EN.word_set("no_plurals"):
+        return False
+    verb, behind = found["verb"], found["behind"]
+    if verb in _EN.word_set("things_after_plurals"):
+        return False
+    return verb not in _EN.word_set("things_or_verbs") or _VERB_COMPLEMENT.match(behind.lstrip()) is not None
 
 
 def _is_clause(rest: Sentence, with_that: str) -> bool:
     """Whether the words after "remember that" are a clause, and not a noun as in "remember that file"."""
-    if _CLAUSE.match(rest.masked):
+    if _BEFORE_RELATIVE.match(rest.masked):
+        return False
+    if _is_bare_clause(rest):
         return True
     if _THAT_NOUN.match(with_that):
         return False

@@ -106,6 +106,8 @@ def test_what_is_not_their_own_word_is_not_noticed(frame: str, order: str) -> No
         ("remember that the schema is in db.sql, update it when a model changes",
          "the schema is in db.sql, update it when a model changes"),
         ("remember that if the build is red, fix the tests first", "if the build is red, fix the tests first"),
+        ("remember that the release is manual: bump it, then run the tests and check the tag",
+         "the release is manual: bump it, then run the tests and check the tag"),
         ("remember that the rule is to write tests and add docs/", "the rule is to write tests and add docs/"),
         ("note to self: invoices go out on the 3rd", "invoices go out on the 3rd"),
     ],
@@ -117,6 +119,7 @@ def test_what_is_to_be_remembered_is_kept_whole(text: str, content: str) -> None
 @pytest.mark.parametrize(
     "order",
     [
+        ", and explain exc.py", ", then open calc.py", " and show me the parser", ", so run the tests",
         ", update the config", " and update the config", ", so fix the test", " and then rename it",
         "; add a test for that", " – please write a test for tabs", ", then create src/ports.py",
     ],
@@ -126,7 +129,22 @@ def test_an_order_behind_what_is_to_be_remembered_is_no_part_of_it(order: str) -
     assert (one.kind, one.content) == ("fact", "the port is 9090")
 
 
-@pytest.mark.parametrize("text", ["remember that odd bug in the lexer", "remember that file we split"])
+def test_an_order_behind_what_the_team_uses_is_no_part_of_it() -> None:
+    [one] = find_preferences("remember that we use uv and then fix the tests")
+    assert one.content == "we use uv"
+    [other] = find_preferences("remember that we use uv to build and then update the lockfile")
+    assert other.content == "we use uv to build and then update the lockfile"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remember that odd bug in the lexer", "remember that file we split", "remember that settings page in the admin",
+        "remember that users list in the wiki", "remember that bug users reported", "remember that bug we had, ok?",
+        "remember that bug we had",
+        "do you remember that tests were slow?", "remember that our bug was here, right?",
+    ],
+)  # fmt: skip
 def test_what_only_points_is_not_remembered_unasked(text: str) -> None:
     assert not any(one.certain for one in find_preferences(text))
 
@@ -167,6 +185,15 @@ def test_what_only_begins_with_hate_is_no_dislike(text: str) -> None:
         ("remember that for (i = 0; i < n; i++) loops are banned", "for (i = 0; i < n; i++) loops are banned"),
         ("note that <Suspense> is disabled on the checkout page", "<Suspense> is disabled on the checkout page"),
         ("remember that sessions expire after 30 minutes", "sessions expire after 30 minutes"),
+        ("remember that webhooks retry thrice", "webhooks retry thrice"),
+        ("remember that users log in via SSO", "users log in via SSO"),
+        ("keep in mind that queries time out after 30s", "queries time out after 30s"),
+        ("remember that error logs rotate daily", "error logs rotate daily"),
+        ("remember that staging backups land in S3", "staging backups land in S3"),
+        ("remember that people pay in euros", "people pay in euros"),
+        ("remember that nobody touches prod", "nobody touches prod"),
+        ("remember this: prod is in Frankfurt", "prod is in Frankfurt"),
+        ("remember that our API has rate limits, can you?", "our API has rate limits"),
     ],
 )
 def test_code_and_plurals_in_what_is_to_be_remembered(text: str, content: str) -> None:
