@@ -89,3 +89,36 @@ def test_what_was_forgotten_is_not_learned_again_until_it_is_said_again(make_har
     asyncio.run(harness.turn("remember: the staging database is on db2"))
     assert contents(harness) == ["the staging database is on db2"]
     assert consolidate_later(harness) == ["the staging database is on db2"]
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("remembers", ["on", "off"])
+@pytest.mark.parametrize(
+    ("said", "learned"),
+    [
+        (["we use ruff", "no, black"], ["we use black"]),
+        (["we use ruff", "no, black", "no, flake8"], ["we use flake8"]),
+        (["the API listens on port 8080", "sorry, 8081"], ["the API listens on port 8081"]),
+        (["the API listens on port 8080", "forget that the API listens on port 8080"], []),
+        (["the API listens on port 8080", "hello", "forget what I said about the API"], []),
+        (["the queue is RabbitMQ", "scratch that"], []),
+        (["the queue is RabbitMQ", "scratch that", "we use npm"], ["we use npm"]),
+        (["the queue is RabbitMQ", "Never mind.", "the queue is RabbitMQ"], ["the queue is RabbitMQ"]),
+        (["we use npm", "the queue is RabbitMQ", "forget that"], ["we use npm"]),
+        (["the queue is RabbitMQ", "hello", "scratch that"], ["the queue is RabbitMQ"]),
+        (["die API läuft auf Port 8080", "vergiss das"], []),
+        (["we never push on Fridays", "you may push on Fridays again"], []),
+        (["the API listens on port 8080", "forget the rule about tabs"], ["the API listens on port 8080"]),
+    ],
+)
+def test_what_the_session_corrected_or_took_back_is_not_learned(
+    make_harness: MakeHarness, said: list[str], learned: list[str], remembers: str
+) -> None:
+    harness = make_harness([text("Yes.")] * len(said), notice=remembers)
+
+    async def run() -> None:
+        for message in said:
+            await harness.turn(message)
+
+    asyncio.run(run())
+    assert consolidate_later(harness) == learned

@@ -209,15 +209,18 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
 class CorrectedStatement(Struct, frozen=True, kw_only=True):
     """A statement of the turn before with the value by which a sentence corrects it. author: who stated it."""
 
+    statement: str
     content: str
     author: AssertedBy
     quote: str
 
 
-def find_corrected_statements(text: str, before: Sequence[Message]) -> list[CorrectedStatement]:
+def find_corrected_statements(text: str, before: Sequence[Message], also: str = "") -> list[CorrectedStatement]:
     """Return what a message corrects of the turn before; nothing of a sentence that may correct several statements.
 
-    before: the messages of that turn.
+    Args:
+        before: the messages of that turn.
+        also: a statement that these messages led to, such as one that they corrected.
     """
     context = "\n".join(one.content for one in before)
     authors: dict[str, AssertedBy] = {}
@@ -227,17 +230,19 @@ def find_corrected_statements(text: str, before: Sequence[Message]) -> list[Corr
         for statement in read_correctable_statements(message.content):
             is_user = isinstance(message, UserMessage) or authors.get(statement) == "user"
             authors[statement] = "user" if is_user else "model"
+    if also and not any(has_same_text(one, also) for one in authors):
+        authors[also] = "user"
     found: list[CorrectedStatement] = []
     for sentence in read_value_corrections(text):
-        changed: dict[str, AssertedBy] = {
-            change.apply(statement): author
+        changed: dict[str, tuple[str, AssertedBy]] = {
+            change.apply(statement): (statement, author)
             for statement, author in authors.items()
             if (change := find_corrected_value(statement, sentence))
             and (change.is_named or not has_rival(change, statement, context))
         }
         if len(changed) == 1:
-            [(content, author)] = changed.items()
-            found.append(CorrectedStatement(content=content, author=author, quote=sentence))
+            [(content, (statement, author))] = changed.items()
+            found.append(CorrectedStatement(statement=statement, content=content, author=author, quote=sentence))
     return found
 
 

@@ -30,6 +30,7 @@ from clio.memory.consolidation.experiences import (
     list_completed_calls,
     split_into_turns,
 )
+from clio.memory.consolidation.later_words import LaterWords
 from clio.memory.consolidation.stated_facts import find_statements
 from clio.memory.consolidation.stores import (
     Changes,
@@ -327,8 +328,10 @@ class Sessions:
                 notes=find_used_notes(messages[find_own_start(messages) :]),
             )
 
-    def experiences(self, session: str, wanted: Mapping[str, Turn]) -> list[Experience]:
-        """Return the wanted turns of a session with their messages, in order; turns that no longer exist are left out.
+    def experiences(self, session: str, wanted: Mapping[str, Turn]) -> tuple[list[Experience], LaterWords]:
+        """Return the wanted turns of a session with their messages, in order, and what changes their statements.
+
+        Turns that no longer exist are left out.
 
         wanted: by id of the turn's first message.
         """
@@ -351,7 +354,7 @@ class Sessions:
                     )
                 )
             before = began.content[-_BEFORE_CHARS:] if isinstance(began, UserMessage) else ""
-        return found
+        return found, LaterWords(messages)
 
     def _turn(self, turn: Experience, now: float) -> Turn:
         days = max(now - turn.at, 0.0) / DAY_S
@@ -529,14 +532,14 @@ class ConsolidationRun:
         for session, turns in together.items():
             if self._over():
                 return
-            found = self._sessions.experiences(session, turns)
+            found, later = self._sessions.experiences(session, turns)
             for first in range(0, len(found), TOGETHER):
-                self._replay_turns(found[first : first + TOGETHER], turns)
+                self._replay_turns(found[first : first + TOGETHER], turns, later)
             # Saved about once a second, so that a killed run repeats little.
             if time.monotonic() - self._saved > SAVE_EVERY_S:
                 self._save(whole=False, now=self._clock())
 
-    def _replay_turns(self, experiences: Sequence[Experience], turns: Mapping[str, Turn]) -> None:
+    def _replay_turns(self, experiences: Sequence[Experience], turns: Mapping[str, Turn], later: LaterWords) -> None:
         """Replay turns of one session in order, because an error in one turn may be fixed in a later one."""
         if self._over():
             return
@@ -544,7 +547,8 @@ class ConsolidationRun:
         for experience in experiences:
             if self._over():
                 return
-            stated = find_statements(experience, list_completed_calls(experience.messages))
+            found = find_statements(experience, list_completed_calls(experience.messages))
+            stated = [structs.replace(one, text=text) for one in found if (text := later.find_final(one))]
             fixed = [fix for fix in fixes if fix.message == experience.message]
             if stated and not self._stores.memories.project.prepare(self._is_over):
                 return

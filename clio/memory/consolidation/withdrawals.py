@@ -70,6 +70,8 @@ _CONDITION = _EN.pattern("condition")
 _FILLERS = _EN.word_set("fillers")
 _VERB_GROUPS = {word: group for group, lines in _EN.maps["verb_groups"].items() for word in lines.split()}
 _AND_ORDER = re.compile(r",? and (?=[a-z]+ )|, (?=[a-z]+ )|; ")
+_OF_TEAM = re.compile(r"we (?=(?:never|always|only|don['’]?t|do not)\b)", re.I)
+"""The subject of a rule of the team, which demands the same without it: "we never push on Fridays"."""
 _BEFORE_VERBS = frozenset("or and to ever just please now any more not never dont be".split())
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
@@ -153,6 +155,7 @@ def is_lifted(limit: str, one: Withdrawal) -> bool:
         return compare_withdrawn(limit, one.about, one.kind, language, may_be_state=one.may_be_state)
     if one.may_be_state and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
         return False
+    limit = _OF_TEAM.sub("", limit)
     first_order = _AND_ORDER.split(one.about)[0]
     return any(_is_about(limit, one.kind, about) for about in dict.fromkeys((one.about, first_order)) if about)
 
