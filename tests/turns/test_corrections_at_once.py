@@ -118,6 +118,7 @@ def test_corrections_in_other_languages_replace_the_value_at_once(
     ("old", "correction"),
     [
         ("we log to loki", "the logs were moved from loki to kibana"),
+        ("standup is at noon", "standup is at 1pm now"),
         ("we keep secrets in vault", "we moved secret handling from vault to sops last month"),
     ],
 )
@@ -129,9 +130,25 @@ def test_a_correction_kept_in_its_own_words_survives_consolidation(
     async def run() -> None:
         await run_sessions(harness, [f"remember that {old}"], [correction])
         now = facts(harness)
-        assert len(now) == 1 and old not in now
+        assert len(now) == 1 and old not in now and not now[0].endswith("now")
         run_consolidation(harness.app.memory.consolidation)
         assert facts(harness) == now
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [([], "the mascot is a wolf"), (["explain calc.py", "and the parser"], "the mascot is a fox")],
+)
+def test_it_refers_to_what_was_stated_just_before(make_harness: MakeHarness, between: list[str], expected: str) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        for message in ["remember that the mascot is a fox", *between, "actually it is a wolf"]:
+            await harness.turn(message)
+        assert facts(harness) == [expected]
         await harness.app.close()
 
     asyncio.run(run())

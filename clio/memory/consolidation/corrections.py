@@ -218,7 +218,11 @@ def make_replacement(old: str, correction: Correction) -> str:
     text = _DENIED_FIRST.sub("", correction.text) if _IDENTIFIER.search(correction.text) else correction.text
     if replaced or _POINTING.match(text) or len(text.split()) < 3:
         return replaced
-    return text
+    return _CHANGED_NOW.sub("", text)
+
+
+_CHANGED_NOW = re.compile(r"(?<!for)(?<!right)(?<!just)[\s,]+(?:now|jetzt|maintenant|ahora|agora)[\s.!]*$", re.I)
+"""A word of the change itself, which is no part of the new statement."""
 
 
 def _replace_number(old: str, text: str) -> str:

@@ -249,15 +249,15 @@ def _find_new_value(old: str, sentence: str) -> ValueChange | None:
     mine = _tokenize(old)
     known = set(map(_fold, mine))
     rest = [token for token in _content(tokens) if _fold(token) not in known]
-    if (
-        not tokens
-        or len(rest) != 1
-        or is_order(tokens[0]) is True
-        or _find_negations(body, known)
-        or not _may_be_value(rest[0])
-    ):
+    if not tokens or len(rest) > 1 or is_order(tokens[0]) is True or _find_negations(body, known):
+        return None
+    if is_corrected and (change := _find_value_after_same_word(mine, tokens)):
+        return change
+    if not rest or not _may_be_value(rest[0]):
         return None
     new = rest[0]
+    if is_corrected and (change := _find_role(mine, tokens)):
+        return change
     shared = [token for token in _content(tokens) if _fold(token) in known and _fold(token) not in _UNIT]
     gone = _find_slot(old, mine, new, {_fold(token) for token in tokens} if shared else set())
     if gone is None or _fold(gone) in {_fold(token) for token in shared}:
@@ -265,6 +265,38 @@ def _find_new_value(old: str, sentence: str) -> ValueChange | None:
     if not is_corrected and not (plain != body and shared and _form(gone) == _form(new) != "word"):
         return None
     return ValueChange(old=gone, new=new, is_named=bool(shared))
+
+
+def _find_value_after_same_word(mine: Sequence[str], tokens: Sequence[str]) -> ValueChange | None:
+    """As in "actually we deploy with make deploy" of "we deploy with make ship": both end with a value of "make".
+
+    The rest of the sentence is in the statement, so that also a word that could be a verb is the value.
+    """
+    if len(mine) < 3 or len(tokens) < 3 or _is_linking(mine[-2]) or _fold(tokens[-2]) != _fold(mine[-2]):
+        return None
+    gone, new = mine[-1], tokens[-1]
+    others = set(map(_fold, tokens[:-1]))
+    is_known = all(_is_linking(token) or _fold(token) in map(_fold, mine[:-1]) for token in tokens[:-2])
+    if not is_known or _is_article(tokens[-3]) or _fold(gone) in others or _is_linking(new):
+        return None
+    if _fold(gone) == _fold(new) or _form(gone) != "word" or _form(new) != "word" or _fold(new) in _patterns().no_value:
+        return None
+    return ValueChange(old=f"{mine[-2]} {gone}", new=f"{mine[-2]} {new}", is_named=True)
+
+
+def _find_role(mine: Sequence[str], tokens: Sequence[str]) -> ValueChange | None:
+    """As in "actually it is a wolf" of "the mascot is a fox": "it" is what the statement is about."""
+    if len(mine) < 4 or len(tokens) < 3 or not (_is_article(mine[-2]) and _is_article(tokens[-2])):
+        return None
+    gone, new = mine[-1], tokens[-1]
+    has_copula = _fold(mine[-3]) in _COPULAS and not _COPULAS.isdisjoint(_without_contraction(tokens[:-2]))
+    if not has_copula or not all(map(_is_linking, tokens[:-1])) or not _fits(gone, new):
+        return None
+    return ValueChange(old=f"{mine[-2]} {gone}", new=f"{tokens[-2]} {new}", is_named=False)
+
+
+def _without_contraction(tokens: Sequence[str]) -> list[str]:
+    return [re.sub(r"^(?:it|that|he|she)['’]s$", "is", _fold(token)) for token in tokens]
 
 
 def _may_be_value(word: str) -> bool:
