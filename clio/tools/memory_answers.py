@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, cast
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.errors import ToolRetry, UserError
 from clio.memory.preferences.rule_files import FILLER, mask_pasted_text
@@ -211,7 +211,8 @@ def add_entry(memory: MemorySystem, call: MemoryCall, provenance: Provenance) ->
         raise ToolRetry(error.message) from error
     if added.record.kind not in PROJECT_KINDS:  # it is known as a fact, and confirms that
         return _report_saved(memory, added, provenance)
-    return ToolOutput(text=_added_text(added, provenance), summary=_added_summary(added))
+    text = _added_text(added, provenance) + _warn_of_missing_files(memory, call)
+    return ToolOutput(text=text, summary=_added_summary(added))
 
 
 _MAX_WORDS_BESIDE_SECRET = 8
@@ -262,7 +263,8 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
     if _advice_field(old) in call.given:
         changes["provenance"] = provenance
     entry = memory.store.update(old.id, **changes)
-    return ToolOutput(text=f"Updated {describe_memory(entry)}", summary=tr("updated {id}", id=entry.id))
+    text = f"Updated {describe_memory(entry)}{_warn_of_missing_files(memory, call)}"
+    return ToolOutput(text=text, summary=tr("updated {id}", id=entry.id))
 
 
 def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, provenance: Provenance) -> ToolOutput:
@@ -284,7 +286,8 @@ def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, pro
     if "importance" in call.given:
         changes["importance"] = call.importance
     record = memory.store.update(old.id, **changes, examples=call.examples)
-    return ToolOutput(text=f"Updated {describe_memory(record)}", summary=tr("updated {id}", id=id))
+    text = f"Updated {describe_memory(record)}{_warn_of_missing_files(memory, call)}"
+    return ToolOutput(text=text, summary=tr("updated {id}", id=id))
 
 
 def overview(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -566,7 +569,14 @@ def remember_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenan
         )
     except UserError as error:
         raise ToolRetry(error.message) from error
-    return _report_saved(memory, done, provenance)
+    output = _report_saved(memory, done, provenance)
+    return structs.replace(output, text=output.text + _warn_of_missing_files(memory, call))
+
+
+def _warn_of_missing_files(memory: MemorySystem, call: MemoryCall) -> str:
+    """Return a sentence on the files of a call that do not exist, "" if there are none."""
+    missing = memory.store.list_missing_files(call.examples)
+    return f" There is no {' and no '.join(missing)} in this project: give paths of existing files." if missing else ""
 
 
 def _report_saved(memory: MemorySystem, done: Saved, provenance: Provenance) -> ToolOutput:

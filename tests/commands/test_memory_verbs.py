@@ -352,3 +352,52 @@ def test_memories_of_all_kinds_are_forgotten_as_one_change_and_come_back_with_on
 def test_the_files_named_as_examples_are_told_when_a_memory_is_saved(harness: Harness) -> None:
     result = ok(harness, "/memory remember We deploy with make ship --type fact --example Makefile")
     assert "Makefile" in result.text
+
+
+@pytest.mark.parametrize("moved", [(), ("user",), ("user", "project")])
+def test_a_memory_in_use_is_not_restored_again(harness: Harness, moved: tuple[str, ...]) -> None:
+    id = keep(harness, "The server listens on port 8080 --type fact")
+    ok(harness, f"/memory forget {id}")
+    assert "Restored" in ok(harness, f"/memory restore {id}").text
+    for scope in moved:
+        ok(harness, f"/memory move {id} {scope}")
+    assert data(harness, "/memory list archive")["archived"] == []
+    assert "is not in the archive" in refused(harness, f"/memory restore {id}")
+
+
+@pytest.mark.parametrize("kind", ["fact", "preference"])
+def test_nothing_is_restored_beside_a_memory_that_says_the_same(harness: Harness, kind: str) -> None:
+    id = keep(harness, f"The team likes tabs --type {kind}")
+    ok(harness, f"/memory forget {id}")
+    again = keep(harness, f"the team likes tabs. --type {kind}")
+    if again != id:
+        assert mentions(refused(harness, f"/memory restore {id}"), again, "says the same")
+    assert len(harness.memory.store.records()) == 1
+
+
+def test_the_archive_names_the_scope_from_which_each_memory_came(harness: Harness) -> None:
+    fact = keep(harness, "The server listens on port 8080 --type fact")
+    preference = keep(harness, "likes tabs --type preference")
+    ok(harness, f"/memory forget {fact} {preference} --yes")
+    table = ok(harness, "/memory list archive").table
+    assert table is not None
+    assert {row[2]: row[3] for row in table.rows} == {
+        "The server listens on port 8080": "project",
+        "likes tabs (9 of 10)": "user",
+    }
+    [listed] = data(harness, "/memory list archive --scope user")["archived"]
+    assert (listed["content"], listed["scope"]) == ("likes tabs", "user")
+
+
+def test_files_that_do_not_exist_are_named_when_a_memory_is_saved_and_shown(harness: Harness) -> None:
+    (harness.loaded.project / "README.md").write_text("hello\n", encoding="utf-8")
+    (harness.loaded.project / "docs").mkdir()
+    files = "--example README.md --example docs --example nope.md:3 --example https://example.com/a.md"
+    for command in ("/memory remember --type fact", "/memory add"):
+        saved = ok(harness, f"{command} {files} the host is {command[8:11]}").text
+        assert "there is no `nope.md:3`" in saved and "no `README" not in saved and "no `docs" not in saved
+        id = [record.id for record in harness.memory.store.records()][-1]
+        shown = ok(harness, f"/memory show {id}").table
+        assert shown is not None and ("missing", "✗ nope.md:3") in shown.rows
+        assert sum(row[0] == "missing" for row in shown.rows) == 1
+    assert "there is no" not in ok(harness, "/memory add --example README.md the port is 80").text

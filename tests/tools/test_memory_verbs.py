@@ -289,3 +289,13 @@ def test_a_user_is_shown_what_will_be_done(harness: Harness) -> None:
     assert harness.prepare("recall", query="wombat").action == TouchOwnState(writes_memory=False)
     assert harness.prepare("forget", id="0a1b").title == "memory forget: 0a1b"
     assert json.dumps(harness.prepare("compact").title) == '"memory compact"'
+
+
+def test_the_model_is_told_which_of_its_files_do_not_exist(harness: Harness) -> None:
+    (harness.project / "a.py").write_text("PORT = 1\n", encoding="utf-8")
+    assert "There is no nope.md in this project" in harness.say("remember", content="x is 1", files=["a.py", "nope.md"])
+    fact = harness.say("remember", kind="fact", content="y is 1", files=["nope.md", "no.py"])
+    assert "There is no nope.md and no no.py in this project" in fact
+    assert "There is no" not in harness.say("remember", content="z is 1", files=["a.py"])
+    [record] = [one for one in harness.memory.store.records() if one.content == "z is 1"]
+    assert "There is no nope.md" in harness.say("update", id=record.id, files=["nope.md"])

@@ -116,7 +116,7 @@ def remember_text(ctx: CommandContext, argument: str) -> CommandResult:
     data = {"action": done.action, "memory": make_record_data(done.record, owner)}
     if done.other is not None and done.action not in ("merged", "confirmed"):
         data[_OTHER_KEYS.get(done.action, "replaced")] = make_record_data(done.other, owner)
-    return CommandResult(text=_describe_saved(done, owner), data=data)
+    return CommandResult(text=_describe_saved(done, owner) + _warn_of_missing_files(ctx, done.record), data=data)
 
 
 @requires_memory
@@ -404,6 +404,14 @@ def parse_scope(name: str | None) -> Scope | None:
     return cast(Scope, name.lower())
 
 
+def _warn_of_missing_files(ctx: CommandContext, record: MemoryRecord) -> str:
+    """Return the end of a line about a saved memory that names files which do not exist, "" if it names none."""
+    missing = ctx.memory.store.list_missing_files(record.files)
+    if not missing:
+        return ""
+    return tr("; there is no {files} in this project", files=", ".join(map(quote_code, missing)))
+
+
 def _describe_saved(done: Saved, owner: Scope) -> str:
     """Return the line that says where a memory was saved, or why it was not."""
     text, old = quote_code(shorten_content(done.record)), done.other
@@ -528,7 +536,7 @@ def add_memory(ctx: CommandContext, argument: str) -> CommandResult:
         "restored": added.action == "restored",
         "beside": [make_project_memory_data(other) for other in added.beside],
     }
-    return CommandResult(text=_describe_added(added), data=data)
+    return CommandResult(text=_describe_added(added) + _warn_of_missing_files(ctx, added.record), data=data)
 
 
 def _parse_first_kind(word: str) -> Kind | None:

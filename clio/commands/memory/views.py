@@ -183,7 +183,7 @@ def _show_project_memory(ctx: CommandContext, entry: MemoryRecord) -> CommandRes
     ]
     rows = [row for row in _list_fields(entry) if row[1]]
     state = memory.store.freshness((entry,))[entry.id]
-    rows += _list_examples(entry, state)
+    rows += _list_examples(ctx, entry, state)
     rows += [
         (tr("confidence"), f"{entry.confidence:.0%}"),
         *([(tr("times"), str(entry.times))] if entry.times > 1 else []),
@@ -214,14 +214,15 @@ def _show_project_memory(ctx: CommandContext, entry: MemoryRecord) -> CommandRes
     return CommandResult(table=table, data=data)
 
 
-def _list_examples(record: MemoryRecord, state: Freshness) -> list[tuple[str, str]]:
-    """Return the rows of the files that a memory is about, and whether they have changed since."""
+def _list_examples(ctx: CommandContext, record: MemoryRecord, state: Freshness) -> list[tuple[str, str]]:
+    """Return the rows of the files that a memory is about, and whether they have changed since or do not exist."""
     label = FRESHNESS_LABELS[state]
-    if not label:
-        return [(tr("example"), path) for path in record.files]
-    if len(record.files) == 1:
+    if label and len(record.files) == 1:
         return [(tr("example"), f"{record.files[0]} ({tr(label)})")]
-    return [*((tr("example"), path) for path in record.files), (tr("examples"), tr(label))]
+    rows = [(tr("example"), path) for path in record.files]
+    rows += [(tr("examples"), tr(label))] if label else []
+    missing = () if state == "gone" else ctx.memory.store.list_missing_files(record.files)
+    return [*rows, *((tr("missing"), f"✗ {path}") for path in missing)]
 
 
 def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
@@ -232,7 +233,7 @@ def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
     state = memory.store.freshness((record,))[record.id]
     fields = [
         (tr("text"), record.content),
-        *_list_examples(record, state),
+        *_list_examples(ctx, record, state),
         (tr("reason"), record.reason),
         (tr("scope"), owner),
         (tr("score"), f"{record.score:g}, {tr(describe_score(record.score))}" if record.score is not None else ""),
@@ -269,9 +270,12 @@ def offer_memories(ctx: CommandContext, argument: str) -> CommandResult:
 def _list_archive(ctx: CommandContext, scope: Scope | None, *, everything: bool) -> CommandResult:
     """List forgotten and pruned memories, the last archived first. scope: only those of this scope."""
     store = ctx.memory.store
-    former = {record.id for record in store.user.archived()}
-    entries = [one for one in store.archived() if scope is None or (one.id in former) == (scope == "user")]
-    data = {"archived": [make_memory_data(entry, store.scope_of(entry.id)) for entry in entries]}
+    of_user = {record.id for record in store.user.archived()}
+    archived: list[tuple[MemoryRecord, Scope]] = [
+        (record, "user" if record.id in of_user else "project") for record in store.archived()
+    ]
+    entries: list[tuple[MemoryRecord, Scope]] = [one for one in archived if scope in (None, one[1])]
+    data = {"archived": [make_memory_data(entry, owner) for entry, owner in entries]}
     if not entries:
         return CommandResult(text=tr("The archive is empty: nothing has been forgotten or pruned."), data=data)
     shown = entries if everything else entries[:MAX_LISTED]
@@ -286,8 +290,8 @@ def _list_archive(ctx: CommandContext, scope: Scope | None, *, everything: bool)
         rest=rest,
     )
     rows = [
-        make_project_row(entry) if entry.kind in PROJECT_KINDS else make_typed_row(entry, store.scope_of(entry.id))
-        for entry in shown
+        make_project_row(entry) if entry.kind in PROJECT_KINDS else make_typed_row(entry, owner)
+        for entry, owner in shown
     ]
     return CommandResult(text=text, table=make_memory_table(rows, now=time.time()), data=data)
 

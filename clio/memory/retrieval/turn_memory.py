@@ -784,7 +784,7 @@ class TurnMemory:
             kept = {record.content for record in self._store.records(PROJECT_KINDS)}
             ended = {id: text for id, text in ended.items() if text not in kept}
         self._withdrawn |= ended
-        gone = ended | gone_tastes
+        gone = {**ended, **gone_tastes}
         if not gone:
             return None
         by_model = list(dict.fromkeys(text for id, text in gone.items() if id in self._removed_by_model))

@@ -64,6 +64,11 @@ class ExampleFiles:
                 found[example] = digest
         return found
 
+    def list_missing(self, examples: Iterable[str]) -> tuple[str, ...]:
+        """Return the examples that name a file or folder which does not exist, such as a misspelt one."""
+        root = self._project.resolve()
+        return tuple(example for example in dict.fromkeys(examples) if _is_missing(root, example))
+
     def freshness(self, bound: Iterable[Mapping[str, str]]) -> list[Freshness]:
         """Return for each mapping of examples to hashes whether the files have changed. Each file is read once."""
         root, now = self._project.resolve(), dict[str, str | None]()
@@ -108,6 +113,17 @@ def _path(root: Path, example: str) -> Path | None:
         except (OSError, ValueError, RuntimeError):
             continue  # a name no file can have, a circle of links
     return None
+
+
+def _is_missing(root: Path, example: str) -> bool:
+    """Whether an example names a file or folder that does not exist; addresses and texts of several lines do not."""
+    if "://" in example or "\n" in example:
+        return False
+    match = _PATH_WITH_LINES.fullmatch(example)
+    try:
+        return not any((root / Path(name).expanduser()).exists() for name in (example, *([match[1]] if match else [])))
+    except (OSError, ValueError, RuntimeError):
+        return False
 
 
 def stored_hashes(raw: Mapping[str, Any]) -> dict[str, str]:

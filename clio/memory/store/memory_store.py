@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
@@ -234,6 +234,10 @@ class MemoryStore:
         [state] = self._examples.freshness([record.hashes])
         return {"drifted": "its file has changed since", "gone": "its file is gone"}.get(state, "")
 
+    def list_missing_files(self, examples: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the files that a memory names which do not exist."""
+        return self._examples.list_missing(examples)
+
     def describe_variant(self, record: MemoryRecord) -> str:
         """Return a remark on a variant that names the memory it contradicts, "" for any other memory."""
         if not record.is_variant:
@@ -441,7 +445,18 @@ class MemoryStore:
         for store in self._typed.values():
             found = {record.id for record in store.archived() if record.id.endswith(id.lower())}
             if len(found) == 1:
-                return store.restore(found.pop())
+                [wanted] = found
+                text = next(record.content for record in reversed(store.archived()) if record.id == wanted)
+                for twin in store.records():
+                    if (
+                        twin.id != wanted
+                        and twin.is_live
+                        and not twin.is_variant
+                        and _fold(twin.content) == _fold(text)
+                    ):
+                        handle = twin.id[-SHORT_ID:]
+                        raise UserError(tr("{handle} says the same; nothing was restored", handle=handle))
+                return store.restore(wanted)
         raise UserError(tr("the archive has no memory {id!r}; `/memory list archive` shows what it has", id=id))
 
     def move(self, id: str, scope: Scope) -> MemoryRecord:
@@ -604,8 +619,12 @@ class MemoryStore:
         """Return the forgotten and pruned memories: those of `ltm.json`, then the others; the last to leave first."""
         found = {record.id: record for record in self.ltm.archived()}
         for store in self._typed.values():
-            found |= {record.id: record for record in reversed(store.archived()) if not store.has(record.id)}
+            # A memory that was moved is in the archive of one scope, but lives in the other.
+            found |= {record.id: record for record in reversed(store.archived()) if not self._lives(record.id)}
         return tuple(found.values())
+
+    def _lives(self, id: str) -> bool:
+        return any(store.has(id) for store in self._typed.values())
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Let all changes made meanwhile be undone as one."""
@@ -684,6 +703,12 @@ def _note_record(key: str, content: str, at: float) -> MemoryRecord:
 
 
 _AGES = (("a day", 1), ("a week", 7), ("a month", 30), ("3 months", 90), ("a year", 365))
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".!")
+
+
 _STATES: tuple[Freshness, ...] = ("fresh", "drifted", "gone", "unbound")
 
 
