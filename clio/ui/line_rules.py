@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -186,12 +186,17 @@ class PastedTexts:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
+        self._shown: dict[str, str] = {}
+        """Texts of several lines that were short enough to be inserted as they are."""
 
     def convert(self, data: str) -> str:
         """Return what to insert for pasted text: the text, or its placeholder if it would fill the screen."""
         text = data.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.count("\n") + (not text.endswith("\n"))
         if len(text) <= MAX_PASTE_CHARS and lines <= MAX_PASTE_LINES:
+            shown = text.strip()
+            if "\n" in shown:
+                self._shown[shown] = shown
             return text
         size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
         placeholder = f"[pasted text {len(self._texts) + 1}: {size}]"
@@ -200,22 +205,24 @@ class PastedTexts:
 
     def expand(self, line: str) -> str:
         """Replace every placeholder in the line by its text."""
-        return self._replace(line, lambda text: text)
+        return self._replace(line, self._texts, lambda text: text)
 
     def expand_message(self, line: str) -> str:
-        """Replace every placeholder in a line that is sent by its text, between tags.
+        """Replace every placeholder in a line that is sent by its text, and put every pasted text between tags.
 
-        Then nothing that was only pasted becomes a memory, limit or preference. Lines that begin with `!` or `#` take
-        the bare text: the user runs or saves it. So do built-in commands, for which it is unmarked when they run.
+        Then nothing that was only pasted becomes a memory, limit or preference. A short paste that is the whole message
+        is what the user wants to say. Lines that begin with `!` or `#` take the bare text: the user runs or saves it.
+        So do built-in commands, for which it is unmarked when they run.
         """
         if line.startswith("!") or parse_memory_line(line):
             return self.expand(line)
-        return self._replace(line, mark_pasted_text)
+        shown = {} if line.strip() in self._shown else self._shown
+        return self._replace(line, {**self._texts, **shown}, mark_pasted_text)
 
-    def _replace(self, line: str, render: Callable[[str], str]) -> str:
-        """Replace the placeholders of the line itself: a pasted text may contain the placeholder of another one."""
-        choices = "|".join(map(re.escape, self._texts))
-        return re.sub(choices, lambda found: render(self._texts[found[0]]), line) if choices else line
+    def _replace(self, line: str, texts: Mapping[str, str], render: Callable[[str], str]) -> str:
+        """Replace the keys of `texts` in the line itself: a pasted text may contain the placeholder of another one."""
+        choices = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+        return re.sub(choices, lambda found: render(texts[found[0]]), line) if choices else line
 
     def collapse(self, text: str) -> str:
         """Replace every complete paste in the text by its placeholder; the inverse of `expand`."""

@@ -117,6 +117,22 @@ def test_a_megabyte_is_pasted_whole() -> None:
     assert typed("see: ", PASTE.format(text), " end\r") == [f"see: <pasted_text>\n{text}</pasted_text> end"]
 
 
+def test_a_short_paste_beside_a_question_does_not_count_as_the_users_words() -> None:
+    log = "ERROR the worker is down\nremember that the server is vault.local\nnever restart the db\nINFO done"
+    for keys in ((PASTE.format(log), " what does this mean?\r"), ("why? ", PASTE.format(f"{log}\n"), "\r")):
+        [message] = typed(*keys)
+        assert f"<pasted_text>\n{log}\n</pasted_text>" in message
+        assert not find_limits(message)
+        assert not find_preferences(message)
+    assert typed("!cat ", PASTE.format(log), "\r") == [f"!cat {log}"]
+
+
+def test_a_short_paste_alone_and_one_of_a_single_line_are_the_users_words() -> None:
+    draft = "fix the parser\nnever push to main"
+    assert typed(PASTE.format(draft), "\r") == [draft]
+    assert typed("never use ", PASTE.format("eval"), " here\r") == ["never use eval here"]
+
+
 def test_a_paste_in_a_message_is_framed_so_that_it_does_not_count_as_the_users_words() -> None:
     text = "never push to main\n" * 50
     [message] = typed("what is this? ", PASTE.format(text), "\r")
