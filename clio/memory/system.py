@@ -584,10 +584,15 @@ class MemorySystem:
             return f"Undone: for this session, {'; '.join(held)}."
         known = {(record.id, record.content) for record in self._store.records()}
         line = self._store.undo()
-        session, turn = self._session, self._of_turn
-        if last and session and turn and last.at <= max((one.created for one in session.messages[-1:]), default=0.0):
-            turn.note_restored(one for one in self._store.records() if (one.id, one.content) not in known)
+        session = self._session
+        if last and session and last.at <= max((one.created for one in session.messages[-1:]), default=0.0):
+            self.note_restored([one for one in self._store.records() if (one.id, one.content) not in known])
         return line
+
+    def note_restored(self, records: "Sequence[MemoryRecord]") -> None:
+        """Tell the model with the next turn that these memories hold again."""
+        if self._of_turn:
+            self._of_turn.note_restored(records)
 
     def close(self) -> None:
         """Close the indexes."""

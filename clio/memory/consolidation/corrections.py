@@ -29,6 +29,7 @@ from clio.memory.consolidation.value_corrections import (
     is_already_said,
     is_said_before,
 )
+from clio.memory.consolidation.withdrawals import takes_back_last
 from clio.memory.preferences.foreign_statements import (
     content_terms,
     detect_language,
@@ -133,7 +134,7 @@ def read_corrections(text: str) -> Iterator[tuple[str, str]]:
     for language, part in list_foreign_texts(text):
         yield from ((one.content, one.quote) for one in read_statements(part, language) if one.kind == "correction")
     for said in read_english_sentences(text, _MAX_CHARS):
-        if correcting := _strip_correction(said.text, said.masked):
+        if (correcting := _strip_correction(said.text, said.masked)) and not takes_back_last(said.text):
             yield correcting, said.text
 
 

@@ -74,6 +74,10 @@ class LaterWords:
             place, text = changed
         return text
 
+    def is_taken_back(self, message: str) -> bool:
+        """Whether the message after the one that began a turn takes it back, so that it corrects nothing."""
+        return any(self._is_itself_taken_back(place) for place in self._places if self._messages[place].id == message)
+
     def _turn(self, message: str) -> range:
         """Return the indexes of the messages of the turn that began with a message."""
         start = next((place for place, one in enumerate(self._messages) if one.id == message), 0)

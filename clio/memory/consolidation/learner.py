@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from msgspec import Struct, structs
 
@@ -24,7 +24,7 @@ from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, find_preferences
-from clio.memory.store.record import MemoryDraft, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance, Replacement
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.session import Session
@@ -163,8 +163,16 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
     )
 
 
-def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference], session: str) -> str:
-    """Save statements, and return the line that reports it or why they were not saved; "" for no statements."""
+def save_statements(
+    memory: MemorySystem,
+    statements: Sequence[StatedPreference],
+    session: str,
+    replaced: list[Replacement] | None = None,
+) -> str:
+    """Save statements, and return the line that reports it or why they were not saved; "" for no statements.
+
+    replaced: what takes the place of other memories is added to it.
+    """
     saved: dict[str, list[str]] = {"project": [], "user": []}
     failed = ""
     said = Provenance(session=session, asserted_by="user")
@@ -174,10 +182,12 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
             try:
                 [clean] = memory.redacted_notices([one])
                 if clean.kind == "fact":
-                    record = memory.store.add(
+                    done = memory.store.add(
                         MemoryDraft(content=clean.content, kind="fact", explicit=True), provenance=said
-                    ).record
-                    saved["project"].append(record.content)
+                    )
+                    saved["project"].append(done.record.content)
+                    if replaced is not None and done.action == "superseded" and done.other:
+                        replaced.append(Replacement(new=done.record, old=(done.other,)))
                     continue
                 scope = "project" if one.in_project and not memory.is_foreign else "user"
                 book = memory.project_preferences if scope == "project" else memory.preferences
@@ -266,6 +276,8 @@ class Learner:
         self._doubtful: tuple[StatedPreference, ...] = ()
         self._session = ""
         self._unclear: tuple[UnclearCorrection | UnclearRequest, ...] = ()
+        self._replaced: list[Replacement] = []
+        self._replacing = ("", "")  # session and text of the message that made these replacements
 
     def before_turn(self, session: Session, text: str) -> None:
         """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
@@ -273,14 +285,21 @@ class Learner:
         if not self._auto_remember:
             return
         statements = find_statements(self._memory, text)
+        before, self._replaced = self._replaced if self._is_last_message(session) else [], []
         restating, correcting = self._correct(session, text)
         statements = statements.without(restating, keeps_prohibitions=True).without(correcting)
-        statements = statements.without(self._lift(session, text))
+        statements = statements.without(self._lift(session, text, before))
+        self._replacing = (session.id, text)
         self._remember(session.id, statements.certain)
         self._doubtful, self._session = statements.doubtful, session.id
         if statements.held:
             self._memory.hold_limits(statements.held)
             self._tell(describe_session_limits(statements.held))
+
+    def _is_last_message(self, session: Session) -> bool:
+        """Whether the user's last message in the session is the one that made the last replacements."""
+        last = next((one for one in reversed(session.messages) if is_own_message(one)), None)
+        return last is not None and (session.id, last.content) == self._replacing
 
     def hear_reason(self, session: Session, text: str) -> None:
         """Remember what the user's reason for declining a call states; questions about it come after the turn."""
@@ -316,6 +335,8 @@ class Learner:
             self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
             return set(), set()
         for one in (*replaced, *by_value):
+            if isinstance(one, Replaced) and one.replacement:
+                self._replaced.append(one.replacement)
             if isinstance(one, Replaced) or len(one.candidates) > 1:
                 self._tell(one.describe())
             elif one.candidates:
@@ -323,19 +344,23 @@ class Learner:
         about_memory = (one for one in by_value if isinstance(one, Replaced) or one.candidates)
         return {one.quote for one in replaced}, {one.quote for one in about_memory}
 
-    def _lift(self, session: Session, text: str) -> set[str]:
-        """Lift what the text takes back, report it, and return the sentences that take something back."""
+    def _lift(self, session: Session, text: str, replaced: Sequence[Replacement]) -> set[str]:
+        """Lift what the text takes back, report it, and return the sentences that take something back.
+
+        replaced: what the user's last message replaced.
+        """
         if self._memory.is_silent or not (list_foreign_texts(text) or _MAY_LIFT.search(text)):
             return set()
         from clio.memory.consolidation.withdrawals import Lifted, forget_stated, lift_limits
 
         messages = _list_messages(session)
         context = "\n".join(one.content for one in messages[-CONTEXT_MESSAGES:])
-        own = [one.content for one in messages if isinstance(one, UserMessage) and one.origin == "user"]
+        own = [one.content for one in messages if is_own_message(one)]
         try:
             lifted: list[Lifted | UnclearRequest] = [*lift_limits(self._memory, text, session.id)]
             done = {one.quote for one in lifted if isinstance(one, Lifted) and one.describe()}
-            lifted += forget_stated(self._memory, text, session.id, context, own[-1] if own else "", done)
+            last = own[-1] if own else ""
+            lifted += forget_stated(self._memory, text, session.id, context, last, done, replaced)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
             return set()
@@ -440,13 +465,21 @@ class Learner:
         return tuple((question(group), partial(self._remember, session, group)) for group in groups if group)
 
     def _remember(self, session: str, statements: Sequence[StatedPreference]) -> None:
-        if line := save_statements(self._memory, statements, session):
+        if line := save_statements(self._memory, statements, session, self._replaced):
             self._memory.forget_held([one.content for one in statements])
             self._tell(line)
 
     def _confirm(self, one: "UnclearCorrection | UnclearRequest") -> None:
         """Do what the user confirmed that a correction or a request to forget is about."""
-        self._tell(one.apply(self._memory).describe())
+        done = one.apply(self._memory)
+        if replacement := getattr(done, "replacement", None):
+            self._replaced.append(replacement)
+        self._tell(done.describe())
+
+
+def is_own_message(message: object) -> TypeGuard[UserMessage]:
+    """Whether the user wrote a message, and not clio or a hook."""
+    return isinstance(message, UserMessage) and message.origin == "user"
 
 
 def _list_messages(session: Session) -> "list[UserMessage | AssistantMessage]":

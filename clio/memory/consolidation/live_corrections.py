@@ -27,7 +27,7 @@ from clio.memory.consolidation.value_corrections import (
     list_content_words,
     read_value_corrections,
 )
-from clio.memory.consolidation.withdrawals import MAX_LISTED, get_session, list_preferences
+from clio.memory.consolidation.withdrawals import MAX_LISTED, get_session, list_preferences, takes_back_last
 from clio.memory.store.record import (
     PROJECT_KINDS,
     SHORT_ID,
@@ -36,6 +36,7 @@ from clio.memory.store.record import (
     MemoryDraft,
     MemoryRecord,
     Provenance,
+    Replacement,
     has_same_text,
     shorten_content,
 )
@@ -61,6 +62,7 @@ class Replaced(Struct, frozen=True, kw_only=True):
         record: what holds now; None if the correction only says what does not.
         quote: the sentence as written.
         scope: of `record`.
+        is_new: whether `record` was made for it, and did not exist before.
     """
 
     refuted: tuple[MemoryRecord, ...]
@@ -68,6 +70,12 @@ class Replaced(Struct, frozen=True, kw_only=True):
     quote: str
 
     scope: Scope = "project"
+    is_new: bool = True
+
+    @property
+    def replacement(self) -> Replacement | None:
+        """What taking it back has to revert; None if it only said what does not hold."""
+        return Replacement(new=self.record, old=self.refuted, is_new=self.is_new) if self.record else None
 
     def describe(self) -> str:
         """Return the line that reports it."""
@@ -132,7 +140,7 @@ def _change_preferences(memory: MemorySystem, corrections: Sequence[Correction])
                 changed = same[0].record
             else:
                 changed = memory.store.update(record.id, content=content, provenance=said)
-            done.append(Replaced(refuted=(record,), record=changed, quote=correction.quote, scope=scope))
+            done.append(Replaced(refuted=(record,), record=changed, quote=correction.quote, scope=scope, is_new=False))
             break
     return done
 
@@ -184,7 +192,7 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
     """
     found: list[Replaced | UnclearCorrection] = []
     context = context[-CONTEXT_CHARS:].strip()
-    for sentence in read_value_corrections(text):
+    for sentence in _read_new_values(text):
         clean = memory.redacted(sentence)
         known: dict[str, MemoryRecord] = {}
         correction = Correction(text=clean, quote=clean, session=session, message="", at=math.inf)
@@ -204,6 +212,11 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
         else:
             found.append(UnclearCorrection(candidates=records, contents=contents, quote=sentence, session=session))
     return found
+
+
+def _read_new_values(text: str) -> list[str]:
+    """Return the sentences of `read_value_corrections` without those that only take something back."""
+    return [sentence for sentence in read_value_corrections(text) if not takes_back_last(sentence)]
 
 
 class CorrectedStatement(Struct, frozen=True, kw_only=True):
@@ -233,7 +246,7 @@ def find_corrected_statements(text: str, before: Sequence[Message], also: str = 
     if also and not any(has_same_text(one, also) for one in authors):
         authors[also] = "user"
     found: list[CorrectedStatement] = []
-    for sentence in read_value_corrections(text):
+    for sentence in _read_new_values(text):
         changed: dict[str, tuple[str, AssertedBy]] = {
             change.apply(statement): (statement, author)
             for statement, author in authors.items()
@@ -331,14 +344,16 @@ def _replace(memory: MemorySystem, content: str, session: str, quote: str, refut
     quote: the correction as written.
     """
     record: MemoryRecord | None = None
+    is_new = False
     is_of_project = any(one.kind in PROJECT_KINDS for one in refuted) or not memory.store.user.live([refuted[0].id])
     scope: Scope = "project" if is_of_project else "user"
     with memory.store.group(f"replaced “{shorten_content(refuted[0])}”"):
         if content:
             said = Provenance(session=session, asserted_by="user")
             draft = MemoryDraft(kind="fact", content=content, explicit=True)
-            record = memory.store.add(draft, said, scope=scope).record
+            saved = memory.store.add(draft, said, scope=scope)
+            record, is_new = saved.record, saved.is_new
         gone = [one.id for one in refuted if record is None or one.id != record.id]
         title = f"replaced by “{shorten_content(record)}”" if record else ""
         archive_refuted(memory.store, gone, record, title)
-    return Replaced(refuted=tuple(refuted), record=record, quote=quote, scope=scope)
+    return Replaced(refuted=tuple(refuted), record=record, quote=quote, scope=scope, is_new=is_new)

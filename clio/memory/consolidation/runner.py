@@ -554,7 +554,8 @@ class ConsolidationRun:
                 return
             for finding in (*stated, *fixed):
                 self._saver.save(finding, experience.importance)
-            self._corrections += find_corrections(experience)
+            corrections = find_corrections(experience)
+            self._corrections += () if corrections and later.is_taken_back(experience.message) else corrections
             self._habits.feed(experience)
             self._selection.add(experience, turns[experience.message].priority)
             self._replayed += 1

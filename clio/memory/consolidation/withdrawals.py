@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.memory.consolidation.value_corrections import (
     is_said_before,
@@ -35,6 +35,7 @@ from clio.memory.store.record import (
     PROJECT_KINDS,
     SHORT_ID,
     MemoryRecord,
+    Replacement,
     shorten_content,
 )
 from clio.memory.store.typed_store import Scope
@@ -303,6 +304,11 @@ def find_forget_requests(text: str) -> list[ForgetRequest]:
     ]
 
 
+def takes_back_last(sentence: str) -> bool:
+    """Whether a sentence only takes back what was said before it, so that it says no new value: "no, scratch that"."""
+    return any(one.kind == "pointing" for one in find_forget_requests(sentence))
+
+
 def _read_request(text: str, masked: str) -> Iterator[tuple[RequestKind, str]]:
     plain = text.strip(" .!。！,")
     passing, patterns = _forget_patterns()
@@ -377,12 +383,14 @@ class Lifted(Struct, frozen=True, kw_only=True):
     Attributes:
         records: the limits, rules and preferences that were archived.
         held: limits of this session that no longer apply.
+        restored: memories that hold again, because what had taken their place was archived.
         candidates: what it may have meant, if that is not clear; nothing was archived then.
         quote: the sentence as written.
     """
 
     records: tuple[MemoryRecord, ...] = ()
     held: tuple[str, ...] = ()
+    restored: tuple[MemoryRecord, ...] = ()
     candidates: tuple[MemoryRecord, ...] = ()
     quote: str
 
@@ -393,6 +401,11 @@ class Lifted(Struct, frozen=True, kw_only=True):
             return tr("Not clear which one no longer applies: {listed} · /memory forget ID", listed=listed)
         gone = [*(shorten_content(one) for one in self.records), *self.held]
         undo = tr(" · /memory undo") if self.records else ""
+        if self.restored:
+            again = "; ".join(shorten_content(one) for one in self.restored)
+            return tr(
+                "No longer applies: {gone}; valid again: {again}{undo}", gone="; ".join(gone), again=again, undo=undo
+            )
         return tr("No longer applies: {gone}{undo}", gone="; ".join(gone), undo=undo) if gone else ""
 
 
@@ -453,7 +466,13 @@ class UnclearRequest(Struct, frozen=True, kw_only=True):
 
 
 def forget_stated(
-    memory: MemorySystem, text: str, session: str, context: str, last_message: str, done: Collection[str]
+    memory: MemorySystem,
+    text: str,
+    session: str,
+    context: str,
+    last_message: str,
+    done: Collection[str],
+    replaced: Sequence[Replacement] = (),
 ) -> list[Lifted | UnclearRequest]:
     """Archive the memories that the user's message asks to forget; each sentence is one change to undo.
 
@@ -461,6 +480,7 @@ def forget_stated(
         context: what was said just before.
         last_message: the user's message before this one in the session, which "scratch that" takes back.
         done: sentences of the message that have taken something back already.
+        replaced: what the message before this one replaced, which "scratch that" takes back.
 
     Raises UserError, StorageError, OSError.
     """
@@ -472,8 +492,17 @@ def forget_stated(
         known += [one for one in memory.store.records(_FORGETTABLE, with_notes=False) if not one.is_variant]
         held: tuple[str, ...] = ()
         if request.kind == "pointing":
-            records = [one for one in known if get_session(one) == session and is_stated_in(one.content, last_message)]
+            taken = {one.new.id for one in replaced}
+            records = [
+                one
+                for one in known
+                if one.id not in taken and get_session(one) == session and is_stated_in(one.content, last_message)
+            ]
             held = tuple(one for one in memory.held_limits if is_stated_in(one, last_message))
+            if lifted := _take_back_replaced(memory, records, held, replaced, request.quote):
+                found.append(lifted)
+                replaced = ()
+                continue
         else:
             records = [known[place] for place in list_named([one.content for one in known], request)]
             held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
@@ -486,6 +515,25 @@ def forget_stated(
         if records or held:
             found.append(_take_back(memory, records, held, request.quote))
     return found
+
+
+def _take_back_replaced(
+    memory: MemorySystem,
+    records: Sequence[MemoryRecord],
+    held: tuple[str, ...],
+    replaced: Sequence[Replacement],
+    quote: str,
+) -> Lifted | None:
+    """Take back what replaced other memories, and more; None if there is nothing of the former."""
+    if not replaced:
+        return None
+    with memory.store.group(f"took back “{shorten_content(replaced[0].new)}”"):
+        gone, back = memory.store.take_back(*replaced)
+        if not gone:
+            return None
+        memory.note_restored(back)
+        lifted = _take_back(memory, records, held, quote)
+    return structs.replace(lifted, records=(*gone, *lifted.records), restored=back)
 
 
 _FORGETTABLE = ("fact", "note", "discovery", "rule")

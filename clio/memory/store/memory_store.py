@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ from clio.memory.store.record import (
     Provenance,
     Pruned,
     PruneReason,
+    Replacement,
     Saved,
     check_content,
     default_confidence,
@@ -458,6 +459,43 @@ class MemoryStore:
                         raise UserError(tr("{handle} says the same; nothing was restored", handle=handle))
                 return store.restore(wanted)
         raise UserError(tr("the archive has no memory {id!r}; `/memory list archive` shows what it has", id=id))
+
+    def take_back(self, *replacements: Replacement) -> tuple[tuple[MemoryRecord, ...], tuple[MemoryRecord, ...]]:
+        """Archive memories that took the place of others, and let those hold again, as one change.
+
+        Returns the memories that are gone and those that hold again. What has changed since stays.
+        """
+        gone: list[MemoryRecord] = []
+        back: list[MemoryRecord] = []
+        with self.group("; ".join(f"took back “{shorten_content(one.new)}”" for one in replacements)):
+            for one in replacements:
+                with suppress(UserError):  # it is gone already
+                    now = self.get(one.new.id)
+                    if now.content == one.new.content:
+                        gone.append(now)
+                        back += self._put_back(one)
+        return tuple(gone), tuple(back)
+
+    def _put_back(self, one: Replacement) -> Iterator[MemoryRecord]:
+        if one.is_new:
+            self.forget(one.new.id)
+        for old in one.old:
+            with suppress(UserError):  # the archive does not have it any more, or another memory says the same
+                if old.id == one.new.id:
+                    yield self.update(old.id, content=old.content, score=old.score)
+                elif old.kind in PROJECT_KINDS:
+                    yield self.ltm.restore(old.id)
+                elif not self.live([old.id]):
+                    yield from self._put_back_typed(old)
+
+    def _put_back_typed(self, old: MemoryRecord) -> tuple[MemoryRecord, ...]:
+        """Let an archived or superseded fact, event, note or preference hold again, from now on."""
+        for store in self._typed.values():
+            if store.has(old.id) or any(record.id == old.id for record in store.archived()):
+                now = self._clock()
+                again = structs.replace(old, accessed=now, since=now, superseded_by=None, variants_of=None)
+                return store.put(f"restored “{shorten_content(old)}”", (again,))
+        return ()
 
     def move(self, id: str, scope: Scope) -> MemoryRecord:
         """Move a fact, event, note or preference with its history to the other scope."""

@@ -342,6 +342,20 @@ Action = Literal[
 ]
 
 
+class Replacement(Struct, frozen=True, kw_only=True):
+    """A memory that took the place of others.
+
+    Attributes:
+        new: the memory, with the id of the old one if that was changed.
+        old: what it took the place of; none if memory had nothing of it.
+        is_new: whether it was made for this, and did not exist before.
+    """
+
+    new: MemoryRecord
+    old: tuple[MemoryRecord, ...] = ()
+    is_new: bool = True
+
+
 class Saved(Struct, frozen=True, kw_only=True):
     """The result of saving a memory.
 
