@@ -236,6 +236,10 @@ def answer_open_calls(messages: list[Message], reason: str, now: float) -> list[
     return []
 
 
+MISSING_TOOLS = "missing_tools"
+"""Name of the fragment that lists tools which a small window has no space for."""
+
+
 class Fragment(Struct, frozen=True, kw_only=True):
     """Text for the model that is not conversation, with its source, its reason and its token limit.
 

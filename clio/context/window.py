@@ -33,7 +33,16 @@ from clio.context.request_builder import (
 )
 from clio.context.summary import RunningJob, ThreadSummary, TrimmedSpan, merge_summaries, summarize_messages
 from clio.errors import ContextOverflow, UserError
-from clio.messages import AssistantMessage, Fragment, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.messages import (
+    MISSING_TOOLS,
+    AssistantMessage,
+    Fragment,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from clio.providers.base import ModelLimits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
@@ -711,14 +720,18 @@ class ContextWindow:
 
         tokens, prefix, units = self._estimator.convert_units, self._builder.prefix, self._units()
         parts = tuple(
-            PromptPartUsage(source=part.source, reason=part.reason, tokens=tokens(part.units), cut=part.cut)
+            PromptPartUsage(
+                name=part.name, source=part.source, reason=part.reason, tokens=tokens(part.units), cut=part.cut
+            )
             for part in prefix.parts
         )
+        about_tools = sum(part.tokens for part in parts if part.name == MISSING_TOOLS)
         return WindowUsage(
             window=self.limits.context_window,
             system=tokens(prefix.system_units - prefix.memory),
-            memory=sum(part.tokens for part in parts),  # so that it is the sum of the parts that are listed below it
-            tools=tokens(prefix.tools_units),
+            # The sum of the parts that are listed below it, but for the names of tools without space.
+            memory=sum(part.tokens for part in parts) - about_tools,
+            tools=tokens(prefix.tools_units) + about_tools,
             summary=tokens(self._total(units) - _weight(units)),
             history=tokens(_weight(units)),
             reserve=self._room.budget.reserve,

@@ -12,6 +12,7 @@ from clio.messages import AssistantMessage, Message, ToolMessage
 class PromptPartUsage(Struct, frozen=True, kw_only=True):
     """One file or store in the prompt. tokens: estimated. cut: only a part of it is shown."""
 
+    name: str
     source: str
     reason: str
     tokens: int

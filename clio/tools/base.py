@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 from clio.images import Picture
-from clio.messages import Fragment, SideEffects
+from clio.messages import MISSING_TOOLS, Fragment, SideEffects
 from clio.providers.base import ToolSpec
 from clio.security.actions import Action, FileChange
 from clio.sessions.session import Session
@@ -94,7 +94,7 @@ class OmittedTools(Struct, frozen=True, kw_only=True):
         text = f"Left out, because the window is too small: {_format_names(self.names)}. Do without them, or say so."
         return [
             Fragment(
-                name="missing_tools", text=text, source="clio", reason="tools the window has no space for", whole=True
+                name=MISSING_TOOLS, text=text, source="clio", reason="tools the window has no space for", whole=True
             )
         ]
 

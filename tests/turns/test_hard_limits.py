@@ -1,9 +1,11 @@
 """Hard limits in every request, whole, however small the window is."""
 
 import asyncio
+import re
 
 import pytest
 
+from clio.commands.registry import run_command
 from tests.support.chat_server import error, text
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -41,3 +43,28 @@ def test_a_prompt_that_has_to_become_smaller_keeps_them(make_harness: MakeHarnes
     assert len(seen[0]) > len(seen[1]) > len(seen[2])
     assert ["make test" in system for system in seen] == [True, True, False]
     assert all(f"- {LIMIT}\n" in system for system in seen)
+
+
+@pytest.mark.parametrize("window", [8_192, 128_000])
+@pytest.mark.parametrize("scopes", [("user",), ("project",), ("user", "project")])
+def test_the_tokens_of_memory_in_the_prompt_are_the_same_in_both_reports(
+    make_harness: MakeHarness, window: int, scopes: tuple[str, ...]
+) -> None:
+    harness = make_harness([text("Hello.")], models=[{"id": "test-model", "max_model_len": window}])
+
+    async def run() -> None:
+        memory = harness.app.memory
+        for scope in scopes:
+            book = memory.preferences if scope == "user" else memory.project_preferences
+            book.add(f"never touch the {scope} folder", score=0.5, explicit=True)
+        run_command(harness.app, "/memory add we deploy with make ship")
+        run_command(harness.app, "/memory add we deploy with make ship")
+        await harness.turn("hello")
+        why, use = run_command(harness.app, "/memory why"), harness.app.window.measure_usage()
+        told = int(re.findall(r"with its headings: ([\d,]+) tokens", why.text)[0].replace(",", ""))
+        assert told == use.memory == sum(part.tokens for part in use.parts if part.name != "missing_tools")
+        assert why.table is not None
+        assert [row[3] for row in why.table.rows if row[0] == "project"] == ["0.8"], "the confidence"
+        await harness.app.close()
+
+    asyncio.run(run())

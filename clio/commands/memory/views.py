@@ -46,6 +46,7 @@ from clio.commands.memory.memory_text import (
     sort_newest_first,
 )
 from clio.errors import ClioError, UsageError
+from clio.memory.preferences.preferences import HARD_LIMITS
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.retrieval.scoring import RecallHit
 from clio.memory.retrieval.turn_memory import WhyItem, WhyReport
@@ -602,8 +603,8 @@ def _count_prompt_tokens(ctx: CommandContext) -> int:
     """Return the tokens that `/context` shows for memory in the system prompt; 0 if no window is open."""
     if ctx.window is None:
         return 0
-    sources = {one.fragment.source for one in ctx.memory.why()} | {str(ctx.memory.store.user.path)}
-    return sum(part.tokens for part in ctx.window.measure_usage().parts if part.source in sources)
+    names = {one.fragment.name for one in ctx.memory.why()} | {HARD_LIMITS}
+    return sum(part.tokens for part in ctx.window.measure_usage().parts if part.name in names)
 
 
 def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
@@ -628,8 +629,8 @@ def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ..
 
 _SOURCE_NAMES = {"knowledge": "project"}
 """How the table names the sources of `WhyItem`; knowledge is the project memory in the system prompt."""
-_SCORES = ("rank", "weight", "worth", "score")
-"""The signals that order recalled memories, preferences, project memories and hard limits, in this order."""
+_SCORES = ("rank", "weight", "confidence", "score")
+"""The signals shown as score of recalled memories, preferences, project memories and hard limits, in this order."""
 _SHOWN_SIGNALS = ("evidence", "strength", "distance", "seed_score")
 """The signals shown in the table; `--json` has all of them."""
 

@@ -461,6 +461,10 @@ _LOVES, _HABITS = 7.0, 4.0
 _HEADINGS = ("Loves", "Habits", "Dislikes", "Hard limits")
 
 
+HARD_LIMITS = "hard_limits"
+"""Name of the part of the prompt with all hard limits."""
+
+
 def hard_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Fragment | None:
     """Return the prompt text of all hard limits, uncut; None without limits.
 
@@ -471,7 +475,7 @@ def hard_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Fragme
     lines = [_limit_line(record) for record in sorted(records, key=lambda record: (record.created, record.id))]
     text = "\n".join([_LIMITS, *lines])
     return Fragment(
-        name="hard_limits",
+        name=HARD_LIMITS,
         text=text,
         source=source,
         reason=format_count(len(lines), "hard limit"),
