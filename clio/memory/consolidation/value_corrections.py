@@ -150,7 +150,14 @@ def list_content_words(text: str) -> frozenset[str]:
     """Return the words of a text that tell what it is about, in lower case and without the plural "s"."""
     if _CJK.search(text):
         return frozenset(run.casefold() for run in _CONTENT_RUN.findall(text) if run not in _patterns().linking_cjk)
-    return frozenset(_fold(token).removesuffix("s") or token for token in _content(_tokenize(text)))
+    return frozenset(list_repeated_words(text))
+
+
+def list_repeated_words(text: str) -> list[str]:
+    """Return the words of `list_content_words` as often as they occur; none in Chinese and Japanese."""
+    if _CJK.search(text):
+        return []
+    return [_fold(token).removesuffix("s") or token for token in _content(_tokenize(text))]
 
 
 def is_already_said(old: str, sentence: str) -> bool:

@@ -10,6 +10,7 @@ the memory (`languages/forgetting.json` has the phrases), so that a request abou
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import Literal
@@ -19,6 +20,7 @@ from msgspec import Struct, structs
 from clio.memory.consolidation.value_corrections import (
     is_said_before,
     list_content_words,
+    list_repeated_words,
 )
 from clio.memory.preferences.foreign_statements import (
     USING,
@@ -327,8 +329,11 @@ def _read_request(text: str, masked: str) -> Iterator[tuple[RequestKind, str]]:
 def is_meant(content: str, request: ForgetRequest) -> bool:
     """Whether a request that names something names this memory."""
     wanted, words = list_content_words(request.about), list_content_words(content)
-    # A run of Chinese characters is not divided into words.
-    if not wanted or not all(word in words or (not word.isascii() and word in content) for word in wanted):
+    if request.kind == "stated" and Counter(list_repeated_words(request.about)) - Counter(list_repeated_words(content)):
+        return False  # "forget that we deploy with make deploy" is not about "we deploy with make ship"
+    if not wanted and len(request.about) > 1 and not request.about.isascii():
+        wanted = frozenset((request.about,))
+    if not wanted or not all(_contains_word(content, words, word) for word in wanted):
         return False
     return request.kind != "stated" or len(wanted) * 10 >= len(words) * 7
 
@@ -340,14 +345,21 @@ def needs_confirmation(request: ForgetRequest, content: str, context: str) -> bo
     """
     if request.kind != "bare":
         return False
-    is_named_before = bool(list_content_words(request.about) & list_content_words(context))
+    known = list_content_words(context)
+    is_named_before = any(_contains_word(context, known, word) for word in list_content_words(request.about))
     return not request.is_whole or (is_named_before and not is_said_before(content, context))
 
 
 def is_stated_in(content: str, message: str) -> bool:
     """Whether a memory was stated in a message, so that "scratch that" after it takes it back."""
     words = list_content_words(content)
-    return bool(words) and words <= list_content_words(message)
+    known = list_content_words(message)
+    return bool(words) and all(_contains_word(message, known, word) for word in words)
+
+
+def _contains_word(text: str, words: Collection[str], word: str) -> bool:
+    """Whether a text contains a word. words: its words; a run of Chinese or Japanese characters is not divided."""
+    return word in words or (not word.isascii() and word in text.casefold())
 
 
 def list_named(contents: Sequence[str], request: ForgetRequest) -> list[int]:

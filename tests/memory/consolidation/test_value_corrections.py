@@ -199,6 +199,26 @@ def test_scratch_that_takes_back_what_the_message_before_stated(tmp_path: Path, 
     assert converse(tmp_path, server, said) == (["releases happen on Tuesdays"], [])
 
 
+@pytest.mark.parametrize(
+    ("stated", "request_to_forget"),
+    [
+        ("remember that releases happen on Tuesdays", "ignore that, I was wrong"),
+        ("remember that releases happen on Tuesdays", "no wait, forget it"),
+        ("记住端口是4000", "忘掉这个，我说错了"),
+    ],
+)
+def test_a_request_that_points_may_have_a_reason(
+    tmp_path: Path, server: ChatServer, stated: str, request_to_forget: str
+) -> None:
+    assert converse(tmp_path, server, [stated, request_to_forget]) == ([], [])
+
+
+def test_clio_asks_in_chinese_if_the_thing_was_named_before(tmp_path: Path, server: ChatServer) -> None:
+    said = ["记住测试服务器的端口是6000", "看一下测试服务器的端口", "忘掉测试服务器的端口"]
+    facts, questions = converse(tmp_path, server, said)
+    assert (facts, len(questions)) == (["测试服务器的端口是6000"], 1)
+
+
 def test_clio_asks_if_a_request_to_forget_may_be_about_the_task(tmp_path: Path, server: ChatServer) -> None:
     said = ["remember that the cache lives in Redis", "look at the parser and the cache", "forget the cache"]
     assert converse(tmp_path, server, said) == (["the cache lives in Redis"], ["Forget “the cache lives in Redis”?"])
