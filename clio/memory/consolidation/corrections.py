@@ -358,10 +358,7 @@ def archive_refuted(memories: MemoryStore, ids: Collection[str], new: MemoryReco
 
     new: what takes their place; None if it only says that they no longer hold.
     """
-    gone = 0
-    for store in (memories.project, memories.user):
-        if live := [record.id for record in store.live(ids)]:
-            gone += store.forget_all(live, title, "outweighed")
+    gone = memories.supersede(ids, new, title)
     entries = [id for id in ids if id[1:2] == "-"]
     if entries and new is not None:
         gone += len(memories.ltm.supersede(dict.fromkeys(entries, new.id)))

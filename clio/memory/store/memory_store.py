@@ -373,8 +373,22 @@ class MemoryStore:
         others = [one for one in refuted if one.id != new.id]
         gone = list(self.ltm.supersede({one.id: new.id for one in others if one.kind in PROJECT_KINDS}))
         if live := self.project.live([one.id for one in others]):
-            self.project.forget_all([one.id for one in live], f"replaced by “{shorten_content(new)}”", "outweighed")
+            self.supersede([one.id for one in live], new, f"replaced by “{shorten_content(new)}”")
         return gone + live
+
+    def supersede(self, ids: Collection[str], new: MemoryRecord | None, what: str) -> int:
+        """Let a memory take the place of facts, notes and the like, and return how many there were.
+
+        Those in another file than the memory are archived, and all if it is None.
+        """
+        count = 0
+        for store in self._typed.values():
+            if live := [record.id for record in store.live(tuple(ids))]:
+                if new is not None and store.has(new.id):
+                    count += store.supersede(live, new, what)
+                else:
+                    count += store.forget_all(live, what, "outweighed")
+        return count
 
     def _save(self, draft: MemoryDraft, provenance: Provenance | None, target: Scope) -> Saved:
         """Save a memory in the file of its kind and scope."""
@@ -486,16 +500,11 @@ class MemoryStore:
                 elif old.kind in PROJECT_KINDS:
                     yield self.ltm.restore(old.id)
                 elif not self.live([old.id]):
-                    yield from self._put_back_typed(old)
-
-    def _put_back_typed(self, old: MemoryRecord) -> tuple[MemoryRecord, ...]:
-        """Let an archived or superseded fact, event, note or preference hold again, from now on."""
-        for store in self._typed.values():
-            if store.has(old.id) or any(record.id == old.id for record in store.archived()):
-                now = self._clock()
-                again = structs.replace(old, accessed=now, since=now, superseded_by=None, variants_of=None)
-                return store.put(f"restored “{shorten_content(old)}”", (again,))
-        return ()
+                    stores = self._typed.values()
+                    # A superseded memory is still in its file, an archived one is not.
+                    known = [store for store in stores if store.has(old.id)]
+                    known = known or [store for store in stores if any(one.id == old.id for one in store.archived())]
+                    yield from (store.put_back(old) for store in known[:1])
 
     def move(self, id: str, scope: Scope) -> MemoryRecord:
         """Move a fact, event, note or preference with its history to the other scope."""

@@ -334,6 +334,45 @@ class TypedStore:
             self._archive(found, because, what)
         return len(found)
 
+    def supersede(self, ids: Iterable[str], new: MemoryRecord, what: str) -> int:
+        """Let a memory of this store take the place of others as one change, and return how many of these there were.
+
+        Unlike archived ones, they are former versions of the new memory. Their variants are archived.
+
+        what: describes the change.
+        """
+        with self.changing() as now:
+            known = (self._index.records.get(id) for id in dict.fromkeys(ids))
+            old = [one for one in known if one is not None and one.is_live and one.id != new.id]
+            variants = [one for record in old for one in self._index.variants(record.id) if one.id != new.id]
+            gone = [
+                structs.replace(
+                    one,
+                    superseded_by=new.id,
+                    variants_of=None,
+                    updated=new.begun if new.begun >= one.begun else now,
+                )
+                for one in old
+            ]
+            variants = [one for one in variants if all(one.id != other.id for other in old)]
+            if gone:
+                line = JournalLine(put=tuple(gone), drop=tuple(one.id for one in variants))
+                formers = [FormerVersion(record=one, ended=now, because="outweighed") for one in variants]
+                self.write(what, line, formers)
+        return len(gone)
+
+    def put_back(self, record: MemoryRecord) -> MemoryRecord:
+        """Let an archived or superseded memory hold again, from now on."""
+        with self.changing() as now:
+            before = self._index.records.get(record.id)
+            again = structs.replace(record, accessed=now, since=now, superseded_by=None, variants_of=None)
+            is_superseded = before is not None and not before.is_live
+            formers = (
+                [FormerVersion(record=before, ended=now, because="superseded")] if before and is_superseded else []
+            )
+            self.write(f"restored “{shorten_content(record)}”", JournalLine(put=(again,)), formers)
+        return again
+
     def update(self, id: str, **fields: object) -> MemoryRecord:
         """Change fields of a memory; a new text raises its version. Raises UserError if there is nothing to change."""
         if not fields:

@@ -402,12 +402,15 @@ def list_changes(versions: Iterable[Version]) -> list[MemoryChange]:
     typed = [one for one in listed if one.record.kind not in PROJECT_KINDS]
     project = [one for one in listed if one.record.kind in PROJECT_KINDS]
     # What a project memory was superseded by may be in another file, and says so itself.
-    replaced = {one.record.superseded_by: one for one in typed if one.record.superseded_by is not None}
+    replaced: dict[str, list[Version]] = {}
+    for one in typed:
+        if one.record.superseded_by is not None:
+            replaced.setdefault(one.record.superseded_by, []).append(one)
     changes = [*_list_changes(typed, replaced), *_list_changes(project, {})]
     return sorted(changes, key=lambda change: change.at, reverse=True)
 
 
-def _list_changes(versions: Iterable[Version], replaced: Mapping[str, Version]) -> Iterator[MemoryChange]:
+def _list_changes(versions: Iterable[Version], replaced: Mapping[str, Sequence[Version]]) -> Iterator[MemoryChange]:
     """Yield the changes between versions. replaced: the versions of superseded memories, by the id of the new one."""
     latest: dict[str, Version] = {}
     for version in versions:
@@ -415,15 +418,20 @@ def _list_changes(versions: Iterable[Version], replaced: Mapping[str, Version]) 
         if version.because == "dropped":
             yield _make_change(version, "dropped", version.since)
             continue
-        old = replaced.get(record.id)
+        olds = replaced.get(record.id, ()) if before is None or before.until != version.since else ()
+        old = next((one for one in olds if one.until == version.since), None)
+        if before is None:
+            for other in olds:
+                if other is not old and other.until is not None:
+                    yield _make_change(version, "superseded", other.until, other)
         if record.is_variant:
             what = "variant" if before is None else "changed"
-        elif old is not None and old.until is not None and old.until == version.since:
+        elif old is not None:
             what, before = "superseded", old
         elif before is None:
             what = "learned"
         else:
-            what = "restored" if before.left else "changed"
+            what = "restored" if before.left or before.because == "superseded" else "changed"
         yield _make_change(version, what, version.since, before if what != "restored" else None)
         if version.until is not None and (version.left or version.because == "undone"):
             yield _make_change(version, "archived" if version.left else "undone", version.until)
