@@ -691,7 +691,7 @@ def render_recovery_note(
     found = read_fresh_progress(progress, session=session, now=now) if progress else None
     if found:
         text, age_s = found
-        parts.append(f"progress noted {age_s / 60:.0f} minutes before:\n  | {quote_lines(text)}")
+        parts.append(f"progress noted {format_count(round(age_s / 60), 'minute')} before:\n  | {quote_lines(text)}")
     frame = weigh_prose(fill_prompt("context/recovery", state=""))
     return fit_text_to_tokens(budget_tokens, estimator, lambda room: _render_fitted(parts, room - frame))
 

@@ -462,6 +462,7 @@ def _ask_to_confirm(step: Confirm, *, may_ask: bool) -> None:
     answer = ask_on_terminal(f"{question} [{(tr('type {word}', word=word) if word else 'y/N')}] ") if may_ask else None
     if answer is None:
         instead = step.unasked or tr("add --yes")
+        question += "" if question.endswith(("?", ".", "!", "…")) else "."
         raise UsageError(tr("{question} clio can't ask here; {instead}", question=question, instead=instead))
     if answer.strip().lower() not in ((word,) if word else ("y", "yes")):
         raise UsageError(tr("nothing was changed"))

@@ -69,6 +69,13 @@ def test_the_log_takes_a_number(harness: Harness) -> None:
         assert not run_command(harness, f"/memory log {wrong}").ok
 
 
+def test_the_log_counts_in_words_and_has_no_markup(harness: Harness) -> None:
+    harness.memory.consolidation.log.add(Report(at=1.0, sessions=1, turns_archived=1))
+    told = run_command(harness, "/memory log").text
+    assert "1 session read" in told and "1 turn archived" in told
+    assert "**" not in told
+
+
 def test_what_was_learned_is_shown_as_data(harness: Harness) -> None:
     harness.memory.consolidation.log.add(
         Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), errors=("odd",))

@@ -1,6 +1,7 @@
 """/memory remember, recall, forget, history, move, count, compact, and the same on the command line."""
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -401,3 +402,19 @@ def test_files_that_do_not_exist_are_named_when_a_memory_is_saved_and_shown(harn
         assert shown is not None and ("missing", "✗ nope.md:3") in shown.rows
         assert sum(row[0] == "missing" for row in shown.rows) == 1
     assert "there is no" not in ok(harness, "/memory add --example README.md the port is 80").text
+
+
+def test_a_note_is_called_a_note_when_it_is_saved(harness: Harness) -> None:
+    saved = ok(harness, "/memory remember staging listens on port 5433").text
+    assert saved.startswith("Saved to project memory: ") and "a note" in saved and "--type fact" in saved
+    named = ok(harness, "/memory remember --type note the office has a wiki").text
+    assert "a note" in named and "--type" not in named
+    assert "note" not in ok(harness, "/memory remember --type fact the cache listens on port 6379").text
+    assert "note" not in ok(harness, "/memory add the proxy listens on port 8081").text
+
+
+def test_a_question_that_cannot_be_asked_and_the_advice_are_two_sentences(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    ids = [json.loads(at_the_door(place, "add", text, "--json").stdout)["entry"]["id"] for text in ("a is 1", "b is 2")]
+    told = at_the_door(place, "forget", *ids).stderr
+    assert re.search(r"b is 2\. clio can't ask here; add --yes", told), told

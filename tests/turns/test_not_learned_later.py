@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.consolidation.runner import run_consolidation
 from clio.messages import UserMessage
@@ -122,3 +123,38 @@ def test_what_the_session_corrected_or_took_back_is_not_learned(
 
     asyncio.run(run())
     assert consolidate_later(harness) == learned
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "remember that the vault code is 4711",
+        "never push to main",
+        "I prefer short answers",
+        "merke dir, dass wir freitags deployen",
+    ],
+)
+def test_the_user_is_told_once_that_nothing_is_saved_while_memory_is_off(make_harness: MakeHarness, said: str) -> None:
+    harness = make_harness([text("Yes.")] * 6)
+
+    def is_told() -> list[str]:
+        return [notice.text for notice in harness.seen(Notice) if "memory is off" in notice.text]
+
+    async def run() -> None:
+        run_command(harness.app, "/memory off")
+        await harness.turn("read calc.py")
+        assert not is_told()
+        await harness.turn(said)
+        assert len(is_told()) == 1 and "/memory on" in is_told()[0]
+        await harness.turn("never use tabs")
+        assert len(is_told()) == 1
+        run_command(harness.app, "/memory on")
+        await harness.turn("hello")
+        run_command(harness.app, "/memory off")
+        await harness.turn(said)
+        assert len(is_told()) == 2
+        run_command(harness.app, "/memory on")
+        assert not contents(harness)
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -486,16 +486,16 @@ def make_report_data(report: Report) -> dict[str, Any]:
 def _format_report(report: Report) -> str:
     when = format_stored_time("%d %b %H:%M", report.at)
     line = report.line.removeprefix("consolidated: ").partition(" · ")[0]
-    head = f"**{when}**, {tr(_BY[report.by])}, {report.seconds:.1f} s: {line}"
+    head = f"{when}, {tr(_BY[report.by])}, {report.seconds:.1f} s: {line}"
     read_ = [
-        tr("- {sessions:,} sessions read", sessions=report.sessions)
+        tr("- {sessions} read", sessions=tr_count(report.sessions, "session"))
         + (tr(", {unread:,} unreadable", unread=report.unread) if report.unread else "")
     ]
     if report.turns_archived or report.turns_deleted:
         read_.append(
             tr(
-                "- ratings: {turns_archived:,} turns archived, {turns_deleted:,} deleted permanently",
-                turns_archived=report.turns_archived,
+                "- ratings: {turns_archived} archived, {turns_deleted:,} deleted permanently",
+                turns_archived=tr_count(report.turns_archived, "turn"),
                 turns_deleted=report.turns_deleted,
             )
         )

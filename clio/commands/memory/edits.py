@@ -89,7 +89,8 @@ def remember_text(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(
             tr("Remember what? Write /memory remember TEXT, with --type fact, event, note or preference")
         )
-    name = given.get_single("--type") or given.get_single("--kind") or "note"
+    asked = given.get_single("--type") or given.get_single("--kind")
+    name = asked or "note"
     if name == "auto":
         if (saved := _save_stated(ctx, given.text)) is not None:
             return saved
@@ -116,7 +117,9 @@ def remember_text(ctx: CommandContext, argument: str) -> CommandResult:
     data = {"action": done.action, "memory": make_record_data(done.record, owner)}
     if done.other is not None and done.action not in ("merged", "confirmed"):
         data[_OTHER_KEYS.get(done.action, "replaced")] = make_record_data(done.other, owner)
-    return CommandResult(text=_describe_saved(done, owner) + _warn_of_missing_files(ctx, done.record), data=data)
+    return CommandResult(
+        text=_describe_saved(done, owner, is_default=not asked) + _warn_of_missing_files(ctx, done.record), data=data
+    )
 
 
 @requires_memory
@@ -412,11 +415,16 @@ def _warn_of_missing_files(ctx: CommandContext, record: MemoryRecord) -> str:
     return tr("; there is no {files} in this project", files=", ".join(map(quote_code, missing)))
 
 
-def _describe_saved(done: Saved, owner: Scope) -> str:
-    """Return the line that says where a memory was saved, or why it was not."""
+def _describe_saved(done: Saved, owner: Scope, *, is_default: bool) -> str:
+    """Return the line that says where a memory was saved, or why it was not.
+
+    is_default: the user has not named its kind.
+    """
     text, old = quote_code(shorten_content(done.record)), done.other
     if done.record.examples:
         text += tr(" (e.g. {examples})", examples=", ".join(done.record.examples))
+    if done.record.kind == "note":
+        text += tr(" (a note; `--type fact` saves a lasting fact)") if is_default else tr(" (a note)")
     saved = tr("Saved to {memory_of}: {text}", memory_of=tr(SCOPE_LABELS[owner]), text=text)
     match done.action:
         case "merged" | "confirmed":

@@ -106,8 +106,10 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
 
     Of facts, only those the user asks to remember are included. Saving others is left to the model and consolidation.
     """
-    if memory.is_silent:
-        return FoundStatements()
+    return FoundStatements() if memory.is_silent else _read_statements(memory, text)
+
+
+def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
     language = detect_language(text)
     found = [one for one in find_preferences(text) if is_own_english(one.quote, text, language)]
     found += (
@@ -275,6 +277,7 @@ class Learner:
         self._asks_model = asks_model
         self._doubtful: tuple[StatedPreference, ...] = ()
         self._session = ""
+        self._has_reported_silence = False
         self._unclear: tuple[UnclearCorrection | UnclearRequest, ...] = ()
         self._replaced: list[Replacement] = []
         self._replacing = ("", "")  # session and text of the message that made these replacements
@@ -284,6 +287,7 @@ class Learner:
         self._memory.forgotten_now = ()
         if not self._auto_remember:
             return
+        self._report_silence(text)
         statements = find_statements(self._memory, text)
         before, self._replaced = self._replaced if self._is_last_message(session) else [], []
         restating, correcting = self._correct(session, text)
@@ -300,6 +304,16 @@ class Learner:
         """Whether the user's last message in the session is the one that made the last replacements."""
         last = next((one for one in reversed(session.messages) if is_own_message(one)), None)
         return last is not None and (session.id, last.content) == self._replacing
+
+    def _report_silence(self, text: str) -> None:
+        """Report once while memory is off that the user's statements are not saved, if the text contains one."""
+        self._has_reported_silence = self._has_reported_silence and self._memory.is_off
+        if self._has_reported_silence or not self._memory.is_off:
+            return
+        found = _read_statements(self._memory, text)
+        if found.certain or found.held:
+            self._has_reported_silence = True
+            self._tell(tr("Not saved: memory is off · /memory on"))
 
     def hear_reason(self, session: Session, text: str) -> None:
         """Remember what the user's reason for declining a call states; questions about it come after the turn."""
