@@ -530,9 +530,33 @@ def _align_cjk(old: str, gone: str, new: str) -> ValueChange | None:
         return None  # the topic of a statement is not its value
     value = new.removesuffix(after) if after else new
     value = _COPULA_JA.sub("", value.removeprefix(before))
+    if before and gone[0] != "是":
+        value = value.removeprefix("是")  # "部署在周五" and "是周一，不是周五"
     if not value or len(value) > 2 * len(gone) + 2 or value in old or re.search(r"[，,、\s]", value):
         return None
     return ValueChange(old=gone, new=value, is_named=True)
+
+
+_ROLE_ZH = re.compile(r"(?P<what>.*)(?P<verb>[是在])(?P<value>[\u3400-\u9fff]{1,6})")
+_ROLE_JA = re.compile(r"(?P<what>[^は]+)(?P<verb>は)(?P<value>[\u30a1-\u30fa\u30fc\u3400-\u9fff]{1,10})")
+_NO_ROLE_ZH = re.compile(r"[我你他她的了不错误好对吗这那哪谁是在]|什么|问题")
+_NO_ROLE_JA = re.compile(r"(?:問題|間違い|失敗|嘘|無理|大丈夫|本当|駄目|ダメ|バグ|エラー)$")
+
+
+def _find_role_cjk(old: str, body: str) -> ValueChange | None:
+    """As in "其实是狼" of "吉祥物是狐狸" and "実はオオカミです" of "マスコットはキツネ"; see `_find_role`."""
+    said, now = _ROLE_JA.fullmatch(_COPULA_JA.sub("", old)), _COPULA_JA.sub("", body)
+    if said and now != body and re.fullmatch(r"[\u30a1-\u30fa\u30fc\u3400-\u9fff]{1,10}", now):
+        is_value = now not in old and not _NO_ROLE_JA.search(now)
+        return ValueChange(old=said["value"], new=now, is_named=False) if is_value and said["what"] else None
+    said, found = _ROLE_ZH.fullmatch(old), _ROLE_ZH.fullmatch(body if body[:1] in ("是", "在") else f"是{body}")
+    if not said or not said["what"] or not found or found["what"] or _NO_ROLE_ZH.search(found["value"]):
+        return None
+    value, new = said["value"], found["value"]
+    is_alike = value[0] == new[0] and len(value) == len(new)
+    if new in old or old.count(value) != 1 or not (is_alike or found["verb"] == said["verb"]):
+        return None
+    return ValueChange(old=value, new=new, is_named=False)
 
 
 def _find_new_value_cjk(old: str, sentence: str) -> ValueChange | None:
@@ -540,6 +564,8 @@ def _find_new_value_cjk(old: str, sentence: str) -> ValueChange | None:
     lead = patterns.lead_cjk.match(sentence)
     tail = patterns.tail_cjk.search(sentence)
     body = _END.sub("", sentence[lead.end() if lead else 0 : tail.start() if tail else len(sentence)])
+    if lead and (change := _find_role_cjk(_END.sub("", old), body)):
+        return change
     plain = patterns.change_cjk.sub(" ", body)
     is_corrected, is_changed = bool(lead or tail), plain != body
     body = plain

@@ -32,6 +32,13 @@ _QUOTATION = LazyRegex(
     r"|[「『“][^「」『』”\n]{6,}[」』”]",
     needs='“ „ « " 「 『',
 )
+_QUESTION_TAG = LazyRegex(
+    r"[\s,;–—-]+¿?(?:ok(?:ay)?|ja|gut|bitte|(?:kannst|könntest|machst) du(?: das)?|d['’]accord|tu peux"
+    r"|s['’]il te plaît|stp|vale|de acuerdo|puedes|por favor|tá(?: bom)?|está bem|(?:você )?pode(?: ser)?)[\s?？]*$"
+    r"|[\s,，、]*(?:好吗|好不好|可以吗|行吗|いいですか|いい|お願いできますか)[\s?？]*$",
+    re.I,
+)
+"""The end of an order to remember that makes it a polite one: ", ok?"."""
 _CJK_END = LazyRegex(r"([。！？])(?=\S)")
 _QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
 
@@ -52,6 +59,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         standing_limit: limits after `standing`.
         project: searched anywhere; words that restrict a limit to the project.
         liking: the beginning of a sentence that says what the user likes, after which a limit may follow.
+        exception: a limit without its object, which is what the user likes: ", aber nie mit Emojis".
         joint: searched anywhere; what separates a liking from the limit after it.
         correction: corrections.
         swap: searched anywhere; corrections that name the former value, `old`, and the present one, `new`.
@@ -98,6 +106,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     fillers: tuple[str, ...]
     english: dict[str, str]
     describing: str = "(?!)"
+    exception: str = "(?!)"
     asked: str = "(?!)"
 
 
@@ -108,12 +117,15 @@ class _DetectionRules(Struct, frozen=True, kw_only=True):
         words: by language, common words and some that occur in limits; each string has several.
         topics: by language, other words that show the language; unlike `words` they say what a text is about.
         letters: by language, letters that no other of these languages uses, apart from rare words.
+        beginnings: by language, limits that show none of these, such as "nunca use sudo": "nunca" is Spanish, too, and
+            the rest may be English. They are read the same in both languages.
         also_english: words of the other languages that are English words as well, which alone prove nothing.
     """
 
     words: dict[str, tuple[str, ...]]
     topics: dict[str, str]
     letters: dict[str, str]
+    beginnings: dict[str, str]
     also_english: str
 
 
@@ -149,7 +161,7 @@ def detect_language(text: str) -> str:
     words = _list_words(text)
     own = {code: len(words & known) for code, known in _own_words().items()}
     if text.isascii() and not any(own.values()):
-        return ""
+        return _language_of_beginning(text)
     common = _known_words()
     points = {code: own[code] + len(words & common[code]) for code in own}
     evident = {code for code, count in own.items() if count}
@@ -162,7 +174,12 @@ def detect_language(text: str) -> str:
     (best, code), (second, _) = sorted(((count, code) for code, count in points.items()), reverse=True)[:2]
     if text.isascii() and (words & common[code]) <= _also_english():
         return ""  # as in "the build uses clang", of which "uses" is Spanish too
-    return code if code in evident and best >= 2 and best > second and best > len(words & common["en"]) else ""
+    is_clear = code in evident and best >= 2 and best > second and best > len(words & common["en"])
+    return code if is_clear else _language_of_beginning(text)
+
+
+def _language_of_beginning(text: str) -> str:
+    return next((code for code, begin in _detection_rules().beginnings.items() if re.match(begin, text, re.I)), "")
 
 
 def list_foreign_texts(text: str) -> list[tuple[str, str]]:
@@ -280,7 +297,13 @@ def _read_assertions(text: str, language: str, rules: LanguageRules) -> Iterator
     for said in read_own_sentences(_CJK_END.sub(r"\1\n", text), _MAX_STATEMENT):
         sentence = said.text.lstrip(" 　¡¿").rstrip(" 　。！.!")
         is_question = said.is_question or said.text.startswith("¿") or sentence.endswith(_QUESTION_MARKS)
-        if not is_question or re.fullmatch(rules.asked, sentence.rstrip("?？ "), re.I):
+        is_asked = re.fullmatch(rules.asked, sentence.rstrip("?？ "), re.I) is not None
+        if is_question and not is_asked and (tag := _QUESTION_TAG.search(sentence)) is not None:
+            order = sentence[: tag.start()]
+            skipped = _match(rules.skip, order)
+            is_asked = any(_match(pattern, order[skipped.end() if skipped else 0 :]) for pattern in rules.remember)
+            sentence = order if is_asked else sentence
+        if not is_question or is_asked:
             start = said.text.index(sentence)
             masked = said.masked[start : start + len(sentence)]
             is_copied = _is_english(sentence, language) and _fills_lines(sentence, text, language)
@@ -354,8 +377,8 @@ def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
         skipped = _match(rules.skip, sentence.plain)
         start = skipped.end() if skipped else 0
         rest = sentence.plain[start:]
-        if re.search(rules.occasion, rest, re.I):
-            continue
+        if re.search(rules.occasion, rest, re.I) or any(_match(pattern, rest) for pattern in rules.remember):
+            continue  # "você pode lembrar que …" permits nothing
         is_alone = len(sentences) == 1 and len(rest.split()) <= _MAX_ALONE
         is_lasting = is_alone or re.search(rules.lasting, rest, re.I) is not None
         for kind, patterns in rules.withdrawn.items():
@@ -436,12 +459,30 @@ def content_terms(text: str, language: str) -> frozenset[str]:
     return frozenset(word[:6] for word in found if word not in _common_words().get(language, frozenset()))
 
 
+_MAX_LIKED = 5
+"""Number of words of a liking to which a limit without an object may refer."""
+_OF = re.compile(r"^\s*(?:de(?: que)?\s+)?")
+_POINTING = re.compile(r"(?:es|das|dies|ça|cela|ceci|eso|esto|isso|isto|it|that|this)", re.I)
+
+
 def _find_limit_after_liking(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
-    """Return the limit in a sentence such as "ich mag kurze Commits, aber pushe nie ohne zu fragen"."""
-    if not _match(rules.liking, sentence):
+    """Return the limit in a sentence such as "ich mag kurze Commits, aber pushe nie ohne zu fragen".
+
+    Of "ich mag kurze Commits, aber nie mit Emojis" it contains the commits: "kurze Commits, aber nie mit Emojis".
+    """
+    liking = _match(rules.liking, sentence)
+    if not liking:
         return None
     for joint in re.finditer(rules.joint, sentence, re.I):
         rest = sentence[joint.end() :]
+        if _match(rules.exception, rest):
+            is_passing = any(re.search(pattern, rest, re.I) for pattern in rules.passing)
+            liked = _OF.sub("", sentence[liking.end() : joint.start()])
+            if is_passing or not 0 < len(liked.split()) <= _MAX_LIKED or _POINTING.fullmatch(liked):
+                return None
+            is_project = re.search(rules.project, rest, re.I) is not None
+            content = _tidy(liked + sentence[joint.start() :])
+            return LanguageStatement(kind="limit", content=content, quote=sentence, in_project=is_project)
         term = _term(rest, rules, rest)
         if term is not None:
             is_project = re.search(rules.project, rest, re.I) is not None
