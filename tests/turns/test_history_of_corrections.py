@@ -68,3 +68,19 @@ def test_a_correction_taken_back_is_listed(make_harness: MakeHarness) -> None:
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", ["fact", "discovery", "preference"])
+def test_an_undone_forget_is_listed(make_harness: MakeHarness, kind: str) -> None:
+    harness = make_harness([])
+    run_command(harness.app, f"/memory add {kind} we deploy with make ship")
+    [record] = harness.app.memory.store.records()
+    assert run_command(harness.app, f"/memory forget {record.id}").ok
+    assert run_command(harness.app, "/memory undo").ok
+    rows = run_command(harness.app, "/memory changes").table
+    assert rows is not None
+    assert sorted(row[1] for row in rows.rows) == ["forgotten", "learned", "restored"]
+    only = run_command(harness.app, "/memory changes --kind forgotten").table
+    assert only is not None and [row[1] for row in only.rows] == ["forgotten"]
+    back = run_command(harness.app, "/memory changes --kind restored").table
+    assert back is not None and [row[1] for row in back.rows] == ["restored"]

@@ -37,7 +37,7 @@ from clio.memory.store.record import (
     Provenance,
     get_short_id,
 )
-from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version, list_changes
+from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version
 from clio.text.translation import mark, tr, tr_count
 from clio.time_expressions import parse_when
 
@@ -97,8 +97,11 @@ def list_memory_changes(ctx: CommandContext, argument: str) -> CommandResult:
     since = parse_when(given.options.get("--since", _DEFAULT_SINCE), time.time(), starts=True)
     kinds = _parse_change_kind(given.options.get("--kind"))
     memory = ctx.memory
-    all_changes = list_changes(memory.store.versions())
-    found = [one for one in all_changes if one.at >= since and (not kinds or one.what in kinds or one.kind in kinds)]
+    found = [
+        one
+        for one in memory.store.changes()
+        if one.at >= since and (not kinds or not _list_change_names(one).isdisjoint(kinds))
+    ]
     data = [cast(dict[str, Any], msgspec.to_builtins(one)) for one in found]
     if not found:
         kind = tr(" of the kind {options!r}", options=given.options["--kind"]) if kinds else ""
@@ -149,12 +152,12 @@ def _make_version_data(version: Version) -> dict[str, Any]:
 def _parse_change_kind(name: str | None) -> tuple[str, ...]:
     """Return the kinds of change or of memory that an option names; () for None. Raises UsageError.
 
-    "fact" names project facts and facts, as in `/memory list`.
+    "fact" names project facts and facts, as in `/memory list`; "forgotten" and "pruned" are kinds of archiving.
     """
     if name is None:
         return ()
     typed = name.strip().lower()
-    known = (*CHANGE_KINDS, *TYPED_KINDS, *PROJECT_KINDS)
+    known = (*CHANGE_KINDS, *_REASONS, *TYPED_KINDS, *PROJECT_KINDS)
     names = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPED_KINDS}
     found = (names | _STORED_ACTIONS).get(typed, typed)
     if found not in known:
@@ -171,12 +174,21 @@ def _parse_change_kind(name: str | None) -> tuple[str, ...]:
 _ACTION_NAMES = {"superseded": "replaced", "variant": mark("others say")}
 """How the table names the actions of `MemoryChange`, where it uses another word."""
 _STORED_ACTIONS = {"replaced": "superseded"}
+_REASONS = ("forgotten", "faded", "pruned", "merged", "outweighed")
+"""Names that the table gives to reasons for archiving, which `--kind` takes too."""
 _CHANGE_FILTERS = (
     *("replaced" if kind == "superseded" else kind for kind in CHANGE_KINDS),
+    *_REASONS,
     *TYPED_KINDS,
     *(kind for kind in PROJECT_KINDS if kind != "discovery"),
 )
 """The values of `/memory changes --kind` that are suggested; "superseded" and "discovery" are accepted too."""
+
+
+def _list_change_names(change: MemoryChange) -> set[str]:
+    """Return the names by which `--kind` selects a change."""
+    reasons = {change.because, _ENDED.get(change.because, change.because)} if change.what == "archived" else set[str]()
+    return {change.what, change.kind} | reasons
 
 
 def _make_change_row(change: MemoryChange) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from clio.commands.session_table import compute_unique_id_length, format_title
 from clio.errors import UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance
-from clio.memory.store.versions import Version, list_changes
+from clio.memory.store.versions import Version
 from clio.storage.files import make_ignored_folder, write_atomic
 from clio.text.formatting import format_bytes
 from clio.text.scoring import HARD_LIMIT_SCORE
@@ -173,7 +173,7 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     found.sort(key=lambda one: (_STATES.index(one["state"]), -one["confirmed"]))
     changes = [
         {name: getattr(change, name) for name in ("at", "what", "kind", "id", "text", "before", "by", "because")}
-        for change in list_changes(all_versions)
+        for change in memory.store.changes()
     ]
     changes += [
         {"at": one["created"], "what": "stored", "kind": "note", "id": one["id"], "text": one["text"]}

@@ -48,7 +48,7 @@ from clio.text.translation import tr
 if TYPE_CHECKING:
     from clio.memory.store.ltm_store import LongTermMemory
     from clio.memory.store.notes import Notes
-    from clio.memory.store.versions import Version
+    from clio.memory.store.versions import MemoryChange, Version
     from clio.memory.team.knowledge import TeamKnowledge
 
 SCOPES: tuple[Scope, ...] = ("project", "user")
@@ -653,6 +653,14 @@ class MemoryStore:
         if not set(kinds).isdisjoint(PROJECT_KINDS):
             found += self.ltm.versions()
         return tuple(found)
+
+    def changes(self) -> "list[MemoryChange]":
+        """Return every change of all memories, newest first."""
+        from clio.memory.store.versions import list_changes, list_undone_removals
+
+        logs = dict.fromkeys((self.logs.project, self.logs.user))
+        undone = [one for log in logs for one in list_undone_removals(log.read_changes())]
+        return list_changes(self.versions(), undone)
 
     def successor(self, id: str) -> MemoryRecord | None:
         """Return the live memory that replaced this one, None if there is none, as after it was forgotten."""

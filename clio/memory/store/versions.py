@@ -16,6 +16,7 @@ from clio.memory.store.change_log import (
     Change,
     ChangeLog,
     End,
+    Logged,
     Mark,
     NewLines,
     Position,
@@ -396,8 +397,40 @@ class MemoryChange(Struct, frozen=True, kw_only=True):
     score: float | None = None
 
 
-def list_changes(versions: Iterable[Version]) -> list[MemoryChange]:
-    """Return every change, newest first. versions: of all memories, oldest first."""
+class UndoneRemoval(Struct, frozen=True, kw_only=True):
+    """A memory that ended at a time, and came back at another because the change that ended it was undone."""
+
+    record: MemoryRecord
+    at: float
+    because: Because
+    undone_at: float
+
+
+def list_undone_removals(logged: Iterable[Logged]) -> Iterator[UndoneRemoval]:
+    """Yield the memories that an undo brought back. No version tells of them: they were never in the archive since."""
+    for one in logged:
+        change = one.change
+        if one.undone_at is None or not change.ended:
+            continue
+        later = set(list_record_ids(change.after))
+        typed = find_records(change.before, MemoryRecord) if change.store == "memory" else ()
+        states = find_records(change.before, ObjectState) if change.store == "ltm" else ()
+        project = (to_record(state.kind, state.entry, state.id) for state in states if state.kept is None)
+        for record in (*typed, *project):
+            end = change.ended.get(record.id)
+            if end and not end.is_version and record.id not in later and has_left(end.because):
+                yield UndoneRemoval(
+                    record=record, at=end.at or change.at, because=get_reason(end), undone_at=one.undone_at
+                )
+
+
+def list_changes(versions: Iterable[Version], undone: Iterable[UndoneRemoval] = ()) -> list[MemoryChange]:
+    """Return every change, newest first.
+
+    Args:
+        versions: of all memories, oldest first.
+        undone: the memories that an undo brought back.
+    """
     listed = list(versions)
     typed = [one for one in listed if one.record.kind not in PROJECT_KINDS]
     project = [one for one in listed if one.record.kind in PROJECT_KINDS]
@@ -407,6 +440,9 @@ def list_changes(versions: Iterable[Version]) -> list[MemoryChange]:
         if one.record.superseded_by is not None:
             replaced.setdefault(one.record.superseded_by, []).append(one)
     changes = [*_list_changes(typed, replaced), *_list_changes(project, {})]
+    for one in undone:
+        gone = Version(record=one.record, since=one.record.begun, until=one.at, because=one.because, left=True)
+        changes += (_make_change(gone, "archived", one.at), _make_change(gone, "restored", one.undone_at))
     return sorted(changes, key=lambda change: change.at, reverse=True)
 
 
