@@ -8,6 +8,7 @@ import pytest
 from clio.commands.command import LongWork, WorkControl
 from clio.commands.registry import complete_command_line, run_command
 from clio.errors import UserError
+from clio.memory.retrieval.turn_memory import WhyFile, WhyItem, WhyReport
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.recalled import recalled_lines
 from tests.support.wording import mentions
@@ -169,6 +170,20 @@ def test_a_window_that_answers_is_in_the_turn_with_its_place(harness: Harness) -
     report = harness.memory.last_turn()
     assert report is not None and [(item.source, item.included) for item in report.items] == [("document", True)]
     assert harness.memory.turn_fragments("please rename the parser") == []
+
+
+def test_why_names_each_passage_by_its_place_and_show_says_what_it_is(harness: Harness) -> None:
+    items = [
+        WhyItem(source="document", id=f"notes/staging.md:{line}#3f9a", text=f"passage {line}", reason="meaning")
+        for line in (1, 12)
+    ]
+    items.append(WhyItem(source="session", id="01JSESSION/01JMESSAGE-abcdef12#0", text="a turn", reason="meaning"))
+    WhyFile(harness.loaded.project / ".clio" / "cache" / "why.json").write(WhyReport(items=tuple(items)))
+    table = ok(harness, "/memory why").table
+    assert table is not None
+    assert [row[1] for row in table.rows] == ["notes/staging.md:1", "notes/staging.md:12", "abcdef12"]
+    told = refused(harness, "/memory show notes/staging.md:12")
+    assert "is a file, not a memory" in told and "/docs search" in told
 
 
 def test_documents_are_silent_where_memory_is_off(harness: Harness) -> None:

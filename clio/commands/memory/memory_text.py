@@ -1,5 +1,6 @@
 """Text, access checks and completions that all memory commands share: kinds, ages, authors, ids."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +19,7 @@ from clio.commands.command import (
     SuggestWord,
     Table,
     make_refusal,
+    quote_code,
 )
 from clio.commands.session_table import format_title
 from clio.errors import ClioError, UsageError, UserError
@@ -156,6 +158,10 @@ def _explain_unknown_id(ctx: CommandContext, typed: str, command: str) -> str:
     if wanted and (archived := [record for record in store.archived() if _begins_id(record, wanted)]):
         state = tr("{memory} is in the archive already", memory=_name_memory(archived[0]))
         return tr("{state}; /memory restore {id} brings it back", state=state, id=get_short_id(archived[0]))
+    if path := _find_named_file(ctx, typed.strip()):
+        return tr(
+            "{path} is a file, not a memory; `/docs search QUESTION` shows passages of documents", path=quote_code(path)
+        )
     ids = {get_short_id(record): record for record in live if not record.key}
     if " " not in wanted and (near := find_nearest_name(wanted, ids)):
         return tr("There is no memory {typed!r}; did you mean {memory}?", typed=typed, memory=_name_memory(ids[near]))
@@ -170,6 +176,17 @@ def _explain_unknown_id(ctx: CommandContext, typed: str, command: str) -> str:
             memories=_name_memories(found),
         )
     return tr("There is no memory {typed!r}; /memory list shows the ids", typed=typed)
+
+
+def _find_named_file(ctx: CommandContext, typed: str) -> str:
+    """Return the path if the text names a file of the project, maybe with a line as `/memory why` shows it; else ""."""
+    if "/" not in typed and "." not in typed:
+        return ""
+    path = re.sub(r":\d+$", "", typed)
+    try:
+        return path if (ctx.loaded.project / path).is_file() else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def _begins_id(record: MemoryRecord, wanted: str) -> bool:

@@ -611,12 +611,25 @@ def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
     state = "" if item.included else tr(", in request") if item.is_redundant else ", cut"
     return (
         _SOURCE_NAMES.get(item.source, item.source) + state,
-        item.id[-SHORT_ID:] if item.source in ("memory", "preference") else item.id[:SHORT_ID],
+        _shorten_item_id(item),
         f"{' '.join(item.text.split())} · {_format_reason(item)}",
         next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), ""),
         format_short_age(at, at - item.age_s) if item.age_s is not None else "",
         f"{_scale_tokens([item], ratio):,}" if item.tokens else "",
     )
+
+
+def _shorten_item_id(item: WhyItem) -> str:
+    """Return the id as other commands accept and show it; of a passage the path and line, of a turn its message."""
+    match item.source:
+        case "memory" | "preference":
+            return item.id[-SHORT_ID:]
+        case "document":  # docs/hosts.md:12#3f9a
+            return item.id.rpartition("#")[0]
+        case "session" | "trimmed":  # session/message#piece
+            return item.id.partition("/")[2].partition("#")[0][-SHORT_ID:]
+        case _:
+            return item.id[:SHORT_ID]
 
 
 def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
