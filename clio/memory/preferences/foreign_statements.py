@@ -65,6 +65,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         swap: searched anywhere; corrections that name the former value, `old`, and the present one, `new`.
         denial: a sentence after a correction that only names the former value.
         remember: requests to remember the text in the group `what`.
+        task_behind: such a text in the group `stated`, and an order for the current task: ", und erkläre calc.py".
         withdrawn: by kind of withdrawal, statements that take back what is in the group `about`.
         granted: searched anywhere; words of a permission, while others such as "ok" may describe a state.
         lasting: searched anywhere; words that make a permission more than an order of the current task ("again").
@@ -107,6 +108,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     english: dict[str, str]
     describing: str = "(?!)"
     exception: str = "(?!)"
+    task_behind: str = "(?!)"
     asked: str = "(?!)"
 
 
@@ -497,7 +499,9 @@ def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | N
     rest = sentence[skipped.end() :] if skipped else sentence
     for pattern in rules.remember:
         if (asked := _match(pattern, rest)) is not None:
-            return LanguageStatement(kind="remember", content=_tidy(asked["what"]), quote=sentence)
+            with_task = _match(rules.task_behind, asked["what"])
+            what = with_task["stated"] if with_task else asked["what"]
+            return LanguageStatement(kind="remember", content=_tidy(what), quote=sentence)
     after_liking = _find_limit_after_liking(rest, rules)
     if after_liking is not None:
         return after_liking

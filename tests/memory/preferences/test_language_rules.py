@@ -140,6 +140,30 @@ def test_the_reminder_of_a_task_is_nothing_to_remember(text: str, what: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("merk dir: der Port ist 4000, und erkläre calc.py", "der Port ist 4000"),
+        ("merk dir, dass wir uv nutzen, und dann behebe die Tests", "wir uv nutzen"),
+        ("merk dir: der Dienst startet um 3 und schreibt die Logs", "der Dienst startet um 3 und schreibt die Logs"),
+        ("merk dir: bei Fehlern stoppen wir, und prüfe die Logs immer zuerst",
+         "bei Fehlern stoppen wir, und prüfe die Logs immer zuerst"),
+        ("retiens que le port est 4000, et explique calc.py", "le port est 4000"),
+        ("retiens que le port est 4000 puis corrige les tests", "le port est 4000"),
+        ("recuerda que usamos uv y luego arregla las pruebas", "usamos uv"),
+        ("recuerda que el bot abre tickets y actualiza la tabla", "el bot abre tickets y actualiza la tabla"),
+        ("retiens que le bot ouvre un ticket et corrige la table", "le bot ouvre un ticket et corrige la table"),
+        ("lembre que o bot abre tickets e atualiza a tabela", "o bot abre tickets e atualiza a tabela"),
+        ("记住服务读取队列，并更新表", "服务读取队列，并更新表"),
+        ("lembre que a porta é 4000, e explique calc.py", "a porta é 4000"),
+        ("记住端口是4000，然后解释calc.py", "端口是4000"),
+    ],
+)  # fmt: skip
+def test_a_task_behind_what_is_to_be_remembered_is_no_part_of_it(text: str, what: str) -> None:
+    found = [one.content for one in read_statements(text, detect_language(text)) if one.kind == "remember"]
+    assert found == [what]
+
+
+@pytest.mark.parametrize(
     ("text", "term"),
     [
         ("fass den Ordner vendor nicht an", "unclear"),
@@ -321,6 +345,8 @@ def test_prohibitions_in_japanese_and_chinese(text: str, term: str | None) -> No
         ("never use sudo", "Ab jetzt darfst du sudo benutzen.", True),
         ("Nie sudo benutzen", "Now you can use sudo.", True),
         ("never use sudo", "Ab jetzt darfst du docker benutzen.", False),
+        ("nunca use sudo", "A proibição do sudo já não vale.", True),
+        ("nunca use sudo", "A proibição do sudo não vale hoje.", False),
     ],
 )
 def test_permissions_and_duties_are_taken_back_in_any_language(limit: str, said: str, is_lifted: bool) -> None:
