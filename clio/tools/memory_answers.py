@@ -264,7 +264,7 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
         changes["provenance"] = provenance
     entry = memory.store.update(old.id, **changes)
     text = f"Updated {describe_memory(entry)}{_warn_of_missing_files(memory, call)}"
-    return ToolOutput(text=text, summary=tr("updated {id}", id=entry.id))
+    return ToolOutput(text=text, summary=tr("updated {id} · /memory undo", id=entry.id))
 
 
 def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, provenance: Provenance) -> ToolOutput:
@@ -287,7 +287,7 @@ def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, pro
         changes["importance"] = call.importance
     record = memory.store.update(old.id, **changes, examples=call.examples)
     text = f"Updated {describe_memory(record)}{_warn_of_missing_files(memory, call)}"
-    return ToolOutput(text=text, summary=tr("updated {id}", id=id))
+    return ToolOutput(text=text, summary=tr("updated {id} · /memory undo", id=id))
 
 
 def overview(memory: MemorySystem, call: MemoryCall) -> ToolOutput:

@@ -169,7 +169,8 @@ def test_the_user_sees_the_text_of_what_the_model_removed_and_how_to_undo_it(har
 
 def test_the_model_corrects_a_preference_that_only_it_has_stated(harness: Harness) -> None:
     own = harness.keep("likes blue", type="preference")
-    assert "likes green" in harness.say("update", id=own, content="likes green")
+    changed = harness.call("update", id=own, content="likes green")
+    assert "likes green" in changed.text and "/memory undo" in changed.summary
     assert harness.memory.store.get(own).content == "likes green"
     for provenance in (None, Provenance(asserted_by="user")):
         draft = MemoryDraft(content=f"likes tabs, {provenance is None}", kind="preference")
