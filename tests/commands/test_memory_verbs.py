@@ -404,6 +404,15 @@ def test_files_that_do_not_exist_are_named_when_a_memory_is_saved_and_shown(harn
     assert "there is no" not in ok(harness, "/memory add --example README.md the port is 80").text
 
 
+@pytest.mark.parametrize("command", ["/memory remember --type fact", "/memory add"])
+def test_a_memory_of_which_no_file_exists_is_marked_in_the_list(harness: Harness, command: str) -> None:
+    ok(harness, f"{command} --example nope.md --example src/nope.py the port is 80")
+    ok(harness, f"{command} --example https://example.com/a.md the host is alpha")
+    listed = ok(harness, "/memory list")
+    assert listed.table is not None and "✗ gone" in listed.text
+    assert {row[2]: "✗" in row[-1] for row in listed.table.rows} == {"the port is 80": True, "the host is alpha": False}
+
+
 def test_a_note_is_called_a_note_when_it_is_saved(harness: Harness) -> None:
     saved = ok(harness, "/memory remember staging listens on port 5433").text
     assert saved.startswith("Saved to project memory: ") and "a note" in saved and "--type fact" in saved

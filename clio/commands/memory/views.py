@@ -4,7 +4,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -112,8 +112,8 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
         "keyed_notes": [make_note_data(note) for note in notes],
     }
     unsorted = [
-        *(make_project_row(entry, freshness[entry.id]) for entry in entries),
-        *(make_typed_row(record, owner, freshness[record.id]) for record, owner in typed),
+        *(make_project_row(entry, _get_shown_freshness(ctx, entry, freshness)) for entry in entries),
+        *(make_typed_row(record, owner, _get_shown_freshness(ctx, record, freshness)) for record, owner in typed),
         *(make_note_row(note) for note in notes),
     ]
     listed = sorted(unsorted, key=lambda one: (_LABELS.index(english(one.kind)), -one.at))
@@ -132,6 +132,14 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
     ]
     text = " ".join(part for part in parts if part)
     return CommandResult(text=text, table=make_memory_table(shown, now=time.time()), data=data)
+
+
+def _get_shown_freshness(ctx: CommandContext, record: MemoryRecord, freshness: Mapping[str, Freshness]) -> Freshness:
+    """Return the state to mark: files that never existed have no hash, and count as gone if there are no others."""
+    state = freshness[record.id]
+    if state == "unbound" and record.files and ctx.memory.store.list_missing_files(record.files) == record.files:
+        return "gone"
+    return state
 
 
 @requires_memory
