@@ -290,7 +290,7 @@ class Learner:
         self._report_silence(text)
         statements = find_statements(self._memory, text)
         before, self._replaced = self._replaced if self._is_last_message(session) else [], []
-        restating, correcting = self._correct(session, text)
+        restating, correcting = self._correct(session, text, statements)
         statements = statements.without(restating, keeps_prohibitions=True).without(correcting)
         statements = statements.without(self._lift(session, text, before))
         self._replacing = (session.id, text)
@@ -321,7 +321,7 @@ class Learner:
         self.before_turn(session, text)
         self._doubtful = (*earlier, *(one for one in self._doubtful if one not in earlier))
 
-    def _correct(self, session: Session, text: str) -> tuple[set[str], set[str]]:
+    def _correct(self, session: Session, text: str, statements: FoundStatements) -> tuple[set[str], set[str]]:
         """Replace the memories that the text refutes, and report it.
 
         Returns the sentences that state something else instead, and those that say little more than the new value.
@@ -334,6 +334,7 @@ class Learner:
         from clio.memory.consolidation.live_corrections import (
             Replaced,
             apply_corrections,
+            correct_preferences,
             correct_values,
             learn_corrected,
         )
@@ -342,9 +343,13 @@ class Learner:
         context = "\n".join(one.content for one in before)
         try:
             by_value = correct_values(self._memory, text, session.id, context)
-            replaced = apply_corrections(self._memory, text, session.id, context, {one.quote for one in by_value})
+            rules = {one.quote: one.content for one in statements.certain if one.kind == "rule"}
+            corrected = {one.quote for one in by_value}
+            replaced = apply_corrections(self._memory, text, session.id, context, corrected, rules)
             done = {one.quote for one in (*by_value, *replaced) if isinstance(one, Replaced) or one.candidates}
-            by_value += learn_corrected(self._memory, text, session.id, before, done)
+            of_preferences = correct_preferences(self._memory, text, session.id, before, done, rules)
+            done |= {one.quote for one in of_preferences}
+            by_value += (*of_preferences, *learn_corrected(self._memory, text, session.id, before, done))
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
             return set(), set()

@@ -6,7 +6,7 @@ Consolidation applies the same rules (`corrections.match_corrections`) to sessio
 
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from clio.memory.consolidation.corrections import (
 from clio.memory.consolidation.stated_facts import read_correctable_statements
 from clio.memory.consolidation.value_changes import ValueChange, find_value_change
 from clio.memory.consolidation.value_corrections import (
+    find_corrected_choice,
     find_corrected_value,
     has_rival,
     is_said_before,
@@ -28,6 +29,8 @@ from clio.memory.consolidation.value_corrections import (
     read_value_corrections,
 )
 from clio.memory.consolidation.withdrawals import MAX_LISTED, get_session, list_preferences, takes_back_last
+from clio.memory.preferences.limits import find_limits
+from clio.memory.statement_parser import announces_change
 from clio.memory.store.record import (
     PROJECT_KINDS,
     SHORT_ID,
@@ -94,13 +97,19 @@ class Replaced(Struct, frozen=True, kw_only=True):
 
 
 def apply_corrections(
-    memory: MemorySystem, text: str, session: str, context: str, done: Collection[str] = ()
+    memory: MemorySystem,
+    text: str,
+    session: str,
+    context: str,
+    done: Collection[str] = (),
+    rules: Mapping[str, str] = {},
 ) -> list[Replaced]:
     """Replace the facts, notes and discoveries that the user's message refutes; each correction is one change to undo.
 
     Args:
         context: what was said just before, which tells what "it's 9090 now" is about.
         done: sentences of the message that have corrected something already.
+        rules: by sentence of the message, the whole rule or limit that it states.
 
     Raises UserError, StorageError, OSError.
     """
@@ -120,29 +129,42 @@ def apply_corrections(
         )
         for one, refuted in matched
     ]
-    return [*replaced, *_change_preferences(memory, corrections)]
+    return [*replaced, *_change_preferences(memory, corrections, rules)]
 
 
-def _change_preferences(memory: MemorySystem, corrections: Sequence[Correction]) -> list[Replaced]:
-    """Give preferences, rules and limits the name or number that a correction says: "I prefer spaces now, not tabs"."""
+def _change_preferences(
+    memory: MemorySystem, corrections: Sequence[Correction], rules: Mapping[str, str]
+) -> list[Replaced]:
+    """Give preferences, rules and limits the name or number that a correction says: "I prefer spaces now, not tabs".
+
+    A correction that states a whole rule replaces a rule by its own words: the rest of the former one may be wrong.
+    """
     done: list[Replaced] = []
-    said = Provenance(session=corrections[0].session, asserted_by="user")
     for scope, record in list_preferences(memory):
         for correction in corrections:
             change = find_value_change(record.content, correction.text)
             if change is None or not change.is_named:
                 continue
-            book = memory.preferences if scope == "user" else memory.project_preferences
-            content = change.apply(record.content)
-            same = [one for one in book.all() if has_same_text(one.record.content, content)]
-            if same:
-                memory.store.forget(record.id)
-                changed = same[0].record
-            else:
-                changed = memory.store.update(record.id, content=content, provenance=said)
-            done.append(Replaced(refuted=(record,), record=changed, quote=correction.quote, scope=scope, is_new=False))
+            rule = rules.get(correction.quote, "") if record.explicit else ""
+            content = rule if rule and not announces_change(rule) else change.apply(record.content)
+            done.append(_change_preference(memory, record, scope, content, correction.session, correction.quote))
             break
     return done
+
+
+def _change_preference(
+    memory: MemorySystem, record: MemoryRecord, scope: Scope, content: str, session: str, quote: str
+) -> Replaced:
+    """Give a preference, rule or limit another text, or let one that has this text already take its place."""
+    book = memory.preferences if scope == "user" else memory.project_preferences
+    same = [one for one in book.all() if has_same_text(one.record.content, content)]
+    if same:
+        memory.store.forget(record.id)
+        changed = same[0].record
+    else:
+        said = Provenance(session=session, asserted_by="user")
+        changed = memory.store.update(record.id, content=content, provenance=said)
+    return Replaced(refuted=(record,), record=changed, quote=quote, scope=scope, is_new=False)
 
 
 class UnclearCorrection(Struct, frozen=True, kw_only=True):
@@ -176,6 +198,10 @@ class UnclearCorrection(Struct, frozen=True, kw_only=True):
 
     def apply(self, memory: MemorySystem) -> Replaced:
         """Replace the first candidate. Raises UserError, StorageError, OSError."""
+        record = self.candidates[0]
+        if record.kind == "preference":
+            scope = memory.store.scope_of(record.id)
+            return _change_preference(memory, record, scope, self.contents[0], self.session, self.quote)
         return _replace(memory, self.contents[0], self.session, self.quote, self.candidates[:1])
 
 
@@ -219,6 +245,57 @@ def _read_new_values(text: str) -> list[str]:
     return [sentence for sentence in read_value_corrections(text) if not takes_back_last(sentence)]
 
 
+def correct_preferences(
+    memory: MemorySystem,
+    text: str,
+    session: str,
+    before: Sequence[Message],
+    done: Collection[str],
+    rules: Mapping[str, str],
+) -> list[Replaced | UnclearCorrection]:
+    """Replace a limit by one that names and excludes its value, and find what may correct the message before.
+
+    "No, pnpm" after "we use npm here, not yarn" says little more than a value, so the user is asked.
+
+    Args:
+        before: the messages of the turn before.
+        done: sentences of the message that have corrected something already.
+        rules: see `apply_corrections`.
+
+    Raises UserError, StorageError, OSError.
+    """
+    sentences = [one for one in _read_new_values(text) if one not in done]
+    if not sentences:
+        return []
+    said = next((one.content for one in before if isinstance(one, UserMessage) and one.origin == "user"), "")
+    # "No, pnpm" may answer a question of the model.
+    is_asked = bool(before) and before[-1].content.rstrip().endswith(("?", "？"))
+    known = list_preferences(memory)
+    stated: list[tuple[Scope, MemoryRecord]] = [
+        (scope, one)
+        for scope, one in known
+        if said and not is_asked and get_session(one) == session and is_said_before(one.content, said)
+    ]
+    found: list[Replaced | UnclearCorrection] = []
+    for sentence in sentences:
+        clean, rule = memory.redacted(sentence), rules.get(sentence, "")
+        changes = [
+            (scope, record, change)
+            for scope, record in (known if rule else stated)
+            if (change := find_corrected_choice(record.content, clean))
+            and (not rule or (record.explicit and change.is_named))
+        ]
+        if len(changes) != 1:
+            continue
+        [(scope, record, change)] = changes
+        if rule:
+            found.append(_change_preference(memory, record, scope, rule, session, sentence))
+        elif not has_rival(change, record.content, said):
+            contents = (change.apply(record.content),)
+            found.append(UnclearCorrection(candidates=(record,), contents=contents, quote=sentence, session=session))
+    return found
+
+
 class CorrectedStatement(Struct, frozen=True, kw_only=True):
     """A statement of the turn before with the value by which a sentence corrects it. author: who stated it."""
 
@@ -251,12 +328,18 @@ def find_corrected_statements(text: str, before: Sequence[Message], also: str = 
             change.apply(statement): (statement, author)
             for statement, author in authors.items()
             if (change := find_corrected_value(statement, sentence))
+            # One that excludes something is not part of another: "we use black, not yapf", "we use ruff, not black".
+            and not (_is_limit(statement) and _is_limit(sentence))
             and (change.is_named or not has_rival(change, statement, context))
         }
         if len(changed) == 1:
             [(content, (statement, author))] = changed.items()
             found.append(CorrectedStatement(statement=statement, content=content, author=author, quote=sentence))
     return found
+
+
+def _is_limit(text: str) -> bool:
+    return any(one.term == "lasting" for one in find_limits(text))
 
 
 def learn_corrected(

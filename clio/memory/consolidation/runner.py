@@ -548,7 +548,8 @@ class ConsolidationRun:
             if self._over():
                 return
             found = find_statements(experience, list_completed_calls(experience.messages))
-            stated = [structs.replace(one, text=text) for one in found if (text := later.find_final(one))]
+            new = [one for one in found if not self._saver.was_saved(one)]
+            stated = [structs.replace(one, text=text) for one in new if (text := later.find_final(one))]
             fixed = [fix for fix in fixes if fix.message == experience.message]
             if stated and not self._stores.memories.project.prepare(self._is_over):
                 return

@@ -252,8 +252,7 @@ class FindingSaver:
         importance: the importance of its turn, 0.0 to 1.0.
         """
         name = digest(finding)
-        source = self._source(finding)
-        if name in self._saved_this_run or not {source, (source[0], "", source[2])}.isdisjoint(self._sources()):
+        if name in self._saved_this_run or self.was_saved(finding):
             return False
         self._saved_this_run.add(name)
         if finding.kind == "fact" and self._is_restated(finding.text, finding.session):
@@ -268,6 +267,11 @@ class FindingSaver:
         except UserError:
             return False  # too long, or nothing is left of it without secrets
         return True
+
+    def was_saved(self, finding: Finding) -> bool:
+        """Whether a finding was saved before, so that what became of it since needs no finding."""
+        source = self._source(finding)
+        return not {source, (source[0], "", source[2])}.isdisjoint(self._sources())
 
     def _is_restated(self, text: str, session: str) -> bool:
         """Whether the same session led to a memory that says this and more.
@@ -466,7 +470,7 @@ class FindingSaver:
                 if logged.undone_at is not None and logged.change.store in ("memory", "ltm"):
                     undone += _read_changed(logged.change.store, logged.change.after)
             current = (*store.records(superseded=True), *self._stores.memories.records(PROJECT_KINDS))
-            saved = (*current, *store.archived(), *undone)
+            saved = (*current, *(former.record for former in store.formers()), *undone)
             self._known = {
                 (said.session, said.message, fold_text(record.content))
                 for record in saved

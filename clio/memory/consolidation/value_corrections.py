@@ -146,6 +146,22 @@ def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
     return _find_denied(old, sentence) or _find_new_value(old, sentence)
 
 
+def find_corrected_choice(old: str, sentence: str) -> ValueChange | None:
+    """Return what a sentence replaces of what a preference or limit asks for: "npm" in "we use npm here, not yarn".
+
+    None for a prohibition: "no, pnpm" after "never use npm" does not prohibit pnpm.
+    """
+    if _CJK.search(old) or _CJK.search(sentence):
+        return None  # its negations have no fixed place
+    ends = [found.start() for one in (_patterns().negation, _PROHIBITS) if (found := one.search(old))]
+    chosen = old[: min(ends, default=len(old))].rstrip(" ,;–—-")
+    return find_corrected_value(chosen, sentence) if chosen else None
+
+
+_PROHIBITS = re.compile(r"\b(?:never|avoid|without|nie|niemals|ohne|jamais|sans|nunca|jamás|jamais|sin|sem)\b", re.I)
+"""Words that exclude what follows them, beside the negations of corrections."""
+
+
 def list_content_words(text: str) -> frozenset[str]:
     """Return the words of a text that tell what it is about, in lower case and without the plural "s"."""
     if _CJK.search(text):

@@ -650,7 +650,12 @@ class TurnMemory:
             for id, record in now.items()
             if id not in told or id in self._lifted or told[id].content != record.content
         ]
-        lifted = [record for id, record in told.items() if id not in now and id not in self._lifted]
+        # A limit with another text replaces the former one, which would stay valid otherwise.
+        lifted = [
+            record
+            for id, record in told.items()
+            if (id not in now and id not in self._lifted) or (id in now and now[id].content != record.content)
+        ]
         self._new |= {record.id: record for record in new}
         self._lifted = (self._lifted | {record.id for record in lifted}) - now.keys()
         found = [
