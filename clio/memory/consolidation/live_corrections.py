@@ -280,14 +280,14 @@ def correct_preferences(
     for sentence in sentences:
         clean, rule = memory.redacted(sentence), rules.get(sentence, "")
         changes = [
-            (scope, record, change)
-            for scope, record in (known if rule else stated)
-            if (change := find_corrected_choice(record.content, clean))
-            and (not rule or (record.explicit and change.is_named))
+            (one, change)
+            for one in (known if rule else stated)
+            if (change := find_corrected_choice(one[1].content, clean))
+            and (not rule or (one[1].explicit and change.is_named))
         ]
         if len(changes) != 1:
             continue
-        [(scope, record, change)] = changes
+        [((scope, record), change)] = changes
         if rule:
             found.append(_change_preference(memory, record, scope, rule, session, sentence))
         elif not has_rival(change, record.content, said):
