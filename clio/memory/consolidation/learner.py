@@ -317,8 +317,10 @@ class Learner:
 
     def hear_reason(self, session: Session, text: str) -> None:
         """Remember what the user's reason for declining a call states; questions about it come after the turn."""
-        earlier = self._doubtful
+        earlier, replaced = self._doubtful, (self._replaced, self._replacing)
         self.before_turn(session, text)
+        if not self._replaced:
+            self._replaced, self._replacing = replaced
         self._doubtful = (*earlier, *(one for one in self._doubtful if one not in earlier))
 
     def _correct(self, session: Session, text: str, statements: FoundStatements) -> tuple[set[str], set[str]]:

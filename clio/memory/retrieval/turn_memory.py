@@ -670,11 +670,14 @@ class TurnMemory:
         Without this it would rely on its own answer that it has forgotten one. Limits and preferences of which it was
         told that they are withdrawn are given to it again anyway.
         """
+        limits = self._limits | self._new
         for record in records:
-            is_told_anyway = record.id in self._lifted or (
-                record.kind == "preference" and record.id not in self._known_tastes | self._limits | self._new
-            )
-            if not is_told_anyway:
+            if record.id in limits:
+                # Of one that was lifted or has another text, the model is given what holds anyway.
+                is_told = record.id not in self._lifted and limits[record.id].content == record.content
+            else:
+                is_told = record.kind != "preference" or record.id in self._known_tastes
+            if is_told:
                 self._restored[record.id] = record.content
 
     def _list_tastes(self) -> list[Weighed]:
