@@ -26,7 +26,6 @@ A message is one sentence for the user, in the user's language: what failed, why
 English wording, for texts that the model reads.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from clio.text.translation import english, tr
@@ -166,16 +165,10 @@ class ToolRetry(ToolError):
 
 
 class WrongArguments(ToolRetry):
-    """The arguments of the call are wrong, of which the user sees only their names.
+    """The arguments of the call are wrong, of which the user sees no details."""
 
-    Args:
-        names: the wrong arguments, if they are known.
-    """
-
-    def __init__(self, problem: str, advice: str = "", *, names: Sequence[str] = ()) -> None:
-        listed = ", ".join(names)
-        wrong = tr("the model gave wrong arguments: {names}", names=listed) if names else ""
-        super().__init__(problem, advice, for_user=wrong or tr("the model gave wrong arguments"))
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(problem, advice, for_user=tr("the model gave wrong arguments"))
 
 
 class ToolFailed(ToolError):

@@ -39,10 +39,6 @@ _ENUM_ERROR = LazyRegex(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<k
 """msgspec's message for a string outside an enum."""
 
 
-_WRONG_ARGUMENT = LazyRegex(r"(?:field `|at `\$\.)(\w+)")
-"""Where the error of a wrong argument names it: "Object missing required field `path`", "… - at `$.limit`"."""
-
-
 def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> Struct:
     """Return the arguments as an instance of `args`. Broken JSON is repaired if only one reading fits the struct.
 
@@ -67,8 +63,7 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
             if word is None or word[0] in tried:
                 raise WrongArguments(
                     f"the arguments are wrong: {_simplify_validation_error(error)}. "
-                    f"They are: {describe_arguments(args)}",
-                    names=_WRONG_ARGUMENT.findall(str(error))[-1:],
+                    f"They are: {describe_arguments(args)}"
                 ) from error
             tried.add(word[0])
             document = _correct_enum_value(document, key=word["key"], word=word["word"])

@@ -73,7 +73,7 @@ def _parse_json_list(text: str) -> list[Any] | None:
 def _read_texts(name: str, value: Any, expected: str) -> tuple[str, ...]:
     items: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
     if not all(isinstance(item, str) for item in items):
-        raise WrongArguments(f"{name} is {expected}", names=(name,))
+        raise WrongArguments(f"{name} is {expected}")
     return tuple(item.strip() for item in items if item.strip())
 
 
@@ -86,7 +86,7 @@ def _read_share(name: str, value: Any) -> float:
     if number is None or not 0.0 <= number <= 1.0:
         # "5" may be 5 of 10 as well as 5 percent.
         hint = f"; did you mean {number / 100:g}?" if number is not None and 10.0 <= number <= 100.0 else ""
-        raise WrongArguments(f"{name} is a number from 0 to 1, such as 0.9", f"{value!r} is not{hint}", names=(name,))
+        raise WrongArguments(f"{name} is a number from 0 to 1, such as 0.9", f"{value!r} is not{hint}")
     return number
 
 
@@ -94,7 +94,7 @@ def _read_days(name: str, value: Any) -> float:
     number = _parse_number(value)
     if number is None or not 1.0 <= number <= MAX_AGE_DAYS:
         raise WrongArguments(
-            f"{name} is a number of days from 1 to {MAX_AGE_DAYS:,.0f}, such as 90", f"{value!r} is not", names=(name,)
+            f"{name} is a number of days from 1 to {MAX_AGE_DAYS:,.0f}, such as 90", f"{value!r} is not"
         )
     return number
 
@@ -102,7 +102,7 @@ def _read_days(name: str, value: Any) -> float:
 def _read_count(name: str, value: Any, most: int) -> int:
     number = _parse_number(value)
     if number is None or number != int(number) or not 1 <= number <= most:
-        raise WrongArguments(f"{name} is a whole number from 1 to {most:,}", f"{value!r} is not", names=(name,))
+        raise WrongArguments(f"{name} is a whole number from 1 to {most:,}", f"{value!r} is not")
     return int(number)
 
 
@@ -115,7 +115,7 @@ def _read_type(name: str, value: Any) -> str:
     found = type_name if type_name in TYPED_KINDS else type_name.removesuffix("s")
     if found not in TYPED_KINDS:
         raise WrongArguments(
-            f"{name} is {', '.join(TYPED_KINDS[:-1])} or {TYPED_KINDS[-1]}", f"{value!r} is none of them", names=(name,)
+            f"{name} is {', '.join(TYPED_KINDS[:-1])} or {TYPED_KINDS[-1]}", f"{value!r} is none of them"
         )
     return sign + found
 
@@ -130,7 +130,7 @@ def _read_kind(name: str, value: Any) -> str:
     found = _KIND_ALIASES.get(found, found)
     if found not in _ALL_KINDS:
         raise WrongArguments(
-            f"{name} is {', '.join(_ALL_KINDS[:-1])} or {_ALL_KINDS[-1]}", f"{value!r} is none of them", names=(name,)
+            f"{name} is {', '.join(_ALL_KINDS[:-1])} or {_ALL_KINDS[-1]}", f"{value!r} is none of them"
         )
     return found
 
@@ -138,23 +138,21 @@ def _read_kind(name: str, value: Any) -> str:
 def _read_scope(name: str, value: Any) -> str:
     scope = _read_line(name, value).casefold()
     if scope not in ("", *SCOPES):
-        raise WrongArguments(f'{name} is "project" or "user"', f"{value!r} is neither", names=(name,))
+        raise WrongArguments(f'{name} is "project" or "user"', f"{value!r} is neither")
     return scope
 
 
 def _read_limit(name: str, value: Any) -> int:
     number = _parse_number(value)
     if number is None or number != int(number) or not -1 <= number <= MAX_MEMORIES:
-        raise WrongArguments(
-            f"{name} is a whole number up to {MAX_MEMORIES:,}, or -1 for all", f"{value!r} is not", names=(name,)
-        )
+        raise WrongArguments(f"{name} is a whole number up to {MAX_MEMORIES:,}, or -1 for all", f"{value!r} is not")
     return int(number)
 
 
 def _read_layer(name: str, value: Any) -> str:
     layer = _read_line(name, value).upper()
     if layer not in ("", "ALL", *LAYERS):
-        raise WrongArguments(f"{name} is {', '.join(LAYERS)} or all", f"{value!r} is none of them", names=(name,))
+        raise WrongArguments(f"{name} is {', '.join(LAYERS)} or all", f"{value!r} is none of them")
     return layer
 
 
@@ -164,7 +162,7 @@ def _read_bool(name: str, value: Any) -> bool:
         return True
     if answer in (False, "false", "no", 0, "0"):
         return False
-    raise WrongArguments(f"{name} is true or false", f"{value!r} is neither", names=(name,))
+    raise WrongArguments(f"{name} is true or false", f"{value!r} is neither")
 
 
 def _parse_number(value: Any) -> float | None:
@@ -525,7 +523,7 @@ def _parse_operation(text: str) -> MemoryOperation:
         near = [name for name in MEMORY_OPERATIONS if name_asked and (name_asked in name or name in name_asked)]
         near += [name for name in difflib.get_close_matches(name_asked, MEMORY_OPERATIONS, n=3) if name not in near]
     hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(LISTED_OPERATIONS)}"
-    raise WrongArguments(f"memory_operations has no operation {text!r}", hint, names=("operation",))
+    raise WrongArguments(f"memory_operations has no operation {text!r}", hint)
 
 
 def _get_given_parameters(args: MemoryArgs) -> dict[str, Any]:
@@ -556,8 +554,7 @@ def _refuse_missing(
     raise WrongArguments(
         f"{_format_call(asked, operation)} needs {' and '.join(names.values())}; "
         f"{' and '.join(names[slot] for slot in missing)} {'is' if len(missing) == 1 else 'are'} missing"
-        + (f" (given: {', '.join(given)})" if given else ""),
-        names=[names[slot] for slot in missing],
+        + (f" (given: {', '.join(given)})" if given else "")
     )
 
 
@@ -570,7 +567,6 @@ def _refuse_id_of_new_memory(asked: MemoryOperation, operation: MemoryOperation,
         raise WrongArguments(
             f"{_format_call(asked, operation)} saves a new memory and does not accept {name}",
             f'to change {id}, call memory_operations(operation="update", id="{id}", content=…)',
-            names=(name,),
         )
 
 
@@ -594,7 +590,6 @@ def _refuse_unused(asked: MemoryOperation, operation: MemoryOperation, raw: dict
             f"{_format_call(asked, operation)} does not accept {' and '.join(unused)} together with "
             f"{' and '.join(sorted(used))}",
             f"it accepts {names}",
-            names=unused,
         )
 
 

@@ -4,9 +4,6 @@ import asyncio
 import re
 from typing import Any
 
-import pytest
-
-from clio.agent.user_interface import ToolFinished
 from clio.commands.registry import run_command
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
@@ -95,26 +92,3 @@ def test_the_state_of_an_earlier_trim_is_no_search_result(make_harness: MakeHarn
         await harness.app.close()
 
     asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "names"),
-    [
-        ("memory_operations", {"operation": "remember", "content": "c", "confidence": 5}, "confidence"),
-        ("memory_operations", {"operation": "remember", "content": "c", "kind": "opinion"}, "kind"),
-        ("memory_operations", {"operation": "remember", "content": "c", "id": "d-123456"}, "id"),
-        ("memory_operations", {"operation": "remember", "content": "a", "text": "b"}, "text"),
-        ("memory_operations", {"operation": "remember"}, "content"),
-        ("memory_operations", {"operation": "memorise"}, "operation"),
-        ("read_file", {}, "path"),
-        ("read_file", {"path": "calc.py", "limit": "many"}, "limit"),
-    ],
-)
-def test_the_user_sees_which_arguments_were_wrong(
-    make_harness: MakeHarness, tool: str, arguments: dict[str, Any], names: str
-) -> None:
-    harness = make_harness([tool_calls([(tool, arguments)]), text("Ok.")])
-    asyncio.run(harness.turn("go on"))
-    [finished] = harness.seen(ToolFinished)
-    assert not finished.ok
-    assert finished.summary == f"the model gave wrong arguments: {names}"
