@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from clio.agent.user_interface import EXIT_CODES, Event, ToolFinished, TurnFinished
 from clio.app import App
-from clio.errors import ApprovalNeeded, ToolFailed, UsageError
+from clio.errors import ApprovalNeeded, ToolFailed, UsageError, UserError
 from clio.ids import new_id
 from clio.messages import Fragment, Usage
 from clio.prompt_files import load_prompt
@@ -700,6 +700,13 @@ class StreamRun:
             if not self._interrupted:
                 raise  # the whole run was cancelled, not only this turn
             code = EXIT_CODES["interrupted"]
+        except UserError as error:  # a wrong command must not end the conversation
+            code = EXIT_CODES["refused"]
+            self._app.conversation.ui.emit(
+                TurnFinished(
+                    status="refused", text="", steps=0, usage=Usage(), seconds=0.0, error=str(error), exit_code=code
+                )
+            )
         finally:
             self._running = None
             self._questions.room.hold(-self._steered_bytes)

@@ -41,7 +41,7 @@ from clio.entrypoints.headless_json import (
     read_stream_input,
     run_to_schema,
 )
-from clio.errors import ApprovalNeeded, ToolFailed, UserError
+from clio.errors import ApprovalNeeded, ToolFailed, UsageError
 from clio.messages import Usage
 from clio.providers.http_provider import HttpProvider
 from clio.providers.registry import OFFLINE
@@ -222,11 +222,20 @@ async def run_prompt_line(app: App, text: str) -> TurnFinished:
         app.learner.defer_suggestions()
 
 
+_MEMORY_COMMANDS = frozenset("memory note notes docs prefs preferences pref recall".split())
+"""The built-in commands that run without a screen, as `clio memory` does; other ones are for conversations."""
+
+
 async def _run_line(app: App, text: str) -> TurnFinished:
-    if text.startswith("#") and (finished := _save_memory_line(app, text)):
-        return finished
+    if text.startswith("#"):
+        from clio.ui.line_rules import make_memory_command
+
+        if command := make_memory_command(text.rstrip()):
+            return _run_memory_command(app, command)
     if not text.lstrip().startswith("/"):  # avoids importing the command table, a tenth of all modules
         return await app.run_turn(text)
+    if text.split()[0][1:].lower() in _MEMORY_COMMANDS:
+        return _run_memory_command(app, text.strip())
     from clio.commands.command import RunExpandedCommand, RunPrompt
     from clio.commands.registry import run_added_command
 
@@ -239,22 +248,30 @@ async def _run_line(app: App, text: str) -> TurnFinished:
             return await app.run_turn(text)
 
 
-def _save_memory_line(app: App, text: str) -> TurnFinished | None:
-    """Save a line such as `#we deploy on Fridays` to memory, as the shell does; None for any other text.
+def _run_memory_command(app: App, line: str) -> TurnFinished:
+    """Run a command about memory as the shell does, without a turn, and emit its result as the answer, in Markdown.
 
-    Raises UserError if it cannot be saved.
+    Raises UsageError if it was called wrongly, and if it needs a user: to confirm, to edit a text or to wait.
     """
-    from clio.ui.line_rules import make_memory_command
-
-    command = make_memory_command(text.rstrip())
-    if not command:
-        return None
+    from clio.commands.command import Choose, Confirm
     from clio.commands.registry import run_command
+    from clio.ui.result_markdown import format_result_as_markdown
 
-    result = run_command(app, command)
-    said = clean(replace_slash_commands(result.text))
-    if not result.ok:
-        raise UserError(said)
+    result = run_command(app, line)
+    match result.follow_up:
+        case _ if not result.ok:
+            raise UsageError(clean(replace_slash_commands(result.text)))
+        case Confirm(question=question, unasked=unasked):
+            raise UsageError(
+                tr("{question} clio can't ask here; {instead}", question=question, instead=unasked or tr("add --yes"))
+            )
+        case None | Choose():
+            pass
+        case _:
+            raise UsageError(
+                tr("a prompt can't do that; run this in a shell: {command}", command=replace_slash_commands(line))
+            )
+    said = format_result_as_markdown(structs.replace(result, text=replace_slash_commands(result.text)))
     finished = TurnFinished(status="done", text=said, steps=0, usage=Usage(), seconds=0.0)
     app.conversation.ui.emit(TextDelta(text=said))
     app.conversation.ui.emit(finished)

@@ -12,7 +12,7 @@ from clio.commands.command import Bar, BarPart, CommandResult, Table
 from clio.commands.registry import find_command
 from clio.commands.settings_commands import MODES
 from clio.config.command_line import parse_arguments
-from clio.entrypoints.acp.session import EditorAttachments, format_mention, format_result_as_markdown
+from clio.entrypoints.acp.session import EditorAttachments, format_mention
 from clio.entrypoints.acp.updates import (
     MAX_UNCUT_CHARS,
     MODE_NAMES,
@@ -28,6 +28,7 @@ from clio.entrypoints.acp.updates import (
 from clio.security.actions import Workspace
 from clio.sessions.state import Todo
 from clio.tools.files.diff import diff_texts
+from clio.ui.result_markdown import format_result_as_markdown
 from tests.entrypoints.repl_support import ROOT
 from tests.support.acp_editor import kind
 from tests.support.rows import each_row

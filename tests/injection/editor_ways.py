@@ -13,7 +13,6 @@ from clio.entrypoints.acp.session import (
     EditorApprover,
     EditorAsker,
     EditorQuestions,
-    format_result_as_markdown,
     list_editor_commands,
     replay_messages,
 )
@@ -22,6 +21,7 @@ from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, User
 from clio.security.actions import Workspace
 from clio.security.approval import ApprovalRequest, Ask
 from clio.sessions.state import Todo
+from clio.ui.result_markdown import format_result_as_markdown
 from tests.injection.ways import ROOT, Way, actions, events, result
 
 # What must be exact for the editor to find or to show it: paths, the two sides of a change, ids.

@@ -282,3 +282,52 @@ def test_a_memory_line_is_saved_as_in_the_shell(project: Path) -> None:
         as_json = json.loads(clio(project, "-p", "#we use uv", "--output", "json", server=server).stdout)
         assert "we use uv" in as_json["text"]
         assert clio(project, "-p", "## Why is this a heading?", server=server).stdout == "It is a heading.\n"
+
+
+def test_a_memory_command_runs_without_a_turn(project: Path) -> None:
+    with ChatServer([text("unused")]) as server:
+        done = clio(project, "-p", "/memory add the | port is 9090", server=server)
+        assert (done.returncode, "Saved to project memory" in done.stdout) == (0, True)
+        listed = clio(project, "-p", "/memory list", server=server).stdout
+        assert "| the \\| port is 9090 |" in listed
+        found = json.loads(clio(project, "-p", " /recall which port", "--output", "json", server=server).stdout)
+        assert "9090" in found["text"]
+        undone = clio(project, "-p", "/Memory undo", server=server)
+        assert "9090" in undone.stdout
+        assert "9090" not in clio(project, "memory", "list", server=server).stdout
+        assert server.requests == []
+
+
+def test_a_memory_command_that_needs_a_user_is_refused(project: Path) -> None:
+    with ChatServer([text("unused")]) as server:
+        for fact in ("port 9090", "make ship"):
+            clio(project, "memory", "add", fact, server=server)
+        ids = [entry["id"] for entry in json.loads(clio(project, "memory", "list", "--json").stdout)["entries"]]
+        for line, said in (
+            (f"/memory forget {' '.join(ids)}", "add --yes"),
+            ("/memory consolidate", "clio memory consolidate"),
+            ("/memory shwo x", "show"),
+        ):
+            done = clio(project, "-p", line, server=server)
+            assert (done.returncode, said in done.stderr) == (2, True), line
+        assert clio(project, "-p", f"/memory forget {' '.join(ids)} --yes", server=server).returncode == 0
+        assert server.requests == []
+
+
+def test_a_stream_runs_memory_commands_between_turns(project: Path) -> None:
+    lines = [
+        {"type": "user", "text": "/memory remember we deploy with make ship --type fact"},
+        {"type": "user", "text": "/memory shwo"},
+        {"type": "user", "text": "how do we deploy?"},
+    ]
+    with ChatServer([text("With make ship.")]) as server:
+        given = "".join(json.dumps(line) + "\n" for line in lines)
+        done = clio(project, "--input", "stream-json", "--output", "stream-json", server=server, stdin=given)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        ends = [event for event in events if event["type"] == "turn_finished"]
+        assert [end["status"] for end in ends] == ["done", "refused", "done"]
+        assert "Saved to project memory" in ends[0]["text"]
+        assert "show" in ends[1]["error"]
+        assert ends[2]["text"] == "With make ship."
+        assert len(server.requests) == 1
+        assert "we deploy with make ship" in str(server.requests[0].body)

@@ -37,7 +37,6 @@ from clio.commands.command import (
     SetApproval,
     SetModel,
     SwitchSession,
-    Table,
     WaitFor,
     WorkControl,
     is_command,
@@ -74,8 +73,8 @@ from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.state import find_first_words
 from clio.text.formatting import MICROS_PER_DOLLAR
 from clio.text.translation import mark, tr
+from clio.ui.result_markdown import format_result_as_markdown
 from clio.ui.safe_text import clean, clean_line, spell_out, spell_out_line
-from clio.ui.tables import render_bar
 
 if TYPE_CHECKING:
     from acp.schema import (
@@ -355,7 +354,6 @@ class EditorAsker:
 
 
 _TERMINAL_ONLY = frozenset("clear commit exit theme".split())
-_BAR_WIDTH = 60
 
 
 def list_editor_commands(ctx: CommandContext) -> Iterator[tuple[str, str, str]]:
@@ -367,34 +365,6 @@ def list_editor_commands(ctx: CommandContext) -> Iterator[tuple[str, str, str]]:
                 tr(command.summary),
                 command.argument or " | ".join(sub.name for sub in command.subcommands),
             )
-
-
-def format_result_as_markdown(result: CommandResult) -> str:
-    """Return a command's result as Markdown, in the order in which the terminal shows it."""
-    parts: list[str] = []
-    if result.bar is not None:
-        rows = ["".join(piece for piece, _ in row) for row in render_bar(result.bar, _BAR_WIDTH)]
-        parts.append(fence_text(clean("\n".join([result.bar.title, *rows]))))
-    if result.text:
-        parts.append(clean(result.text))
-    if result.verbatim:
-        parts.append(fence_text(clean(result.verbatim)))
-    if result.diff:
-        parts.append(fence_text(clean(result.diff)).replace("```\n", "```diff\n", 1))
-    if result.table is not None:
-        parts.append(_format_table(result.table))
-    if result.todos:
-        parts.append(clean(format_todos_as_markdown(result.todos)).rstrip())
-    return "\n\n".join(part for part in parts if part)
-
-
-def _format_table(table: Table) -> str:
-    rows = [table.columns, tuple("---" for _ in table.columns), *table.rows]
-    return "\n".join("| " + " | ".join(_format_cell(cell) for cell in row) + " |" for row in rows)
-
-
-def _format_cell(text: str) -> str:
-    return " ".join(clean(text).split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 Places = Callable[[str, object], list[Place]]
