@@ -29,8 +29,8 @@ from msgspec import structs
 from bench.recall_long import make_long_talk
 from bench.recall_made import make_sets
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
-from clio.memory.retrieval.retriever import MAX_NEAREST_FUSED, count_passages_for
-from clio.memory.retrieval.scoring import DEFAULT_LIMIT, Candidate, compute_meaning, rank
+from clio.memory.retrieval.retriever import DEFAULT_LIMIT, MAX_NEAREST_FUSED, count_passages_for
+from clio.memory.retrieval.scoring import Candidate, compute_meaning, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 from clio.text.embedding import Row

@@ -15,7 +15,8 @@ from bench.recall import varied_queries
 from bench.recall_data import NEWEST, Words, make_sessions
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
-from clio.memory.retrieval.scoring import LAYERS, Fusion, RecallAnswer
+from clio.memory.retrieval.retriever import RecallAnswer
+from clio.memory.retrieval.scoring import LAYERS, Fusion
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore

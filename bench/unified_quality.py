@@ -20,7 +20,8 @@ import msgspec
 from msgspec import Struct
 
 from bench.recall_sets import CODING, File
-from clio.memory.retrieval.scoring import FUSIONS, Fusion, RecallHit
+from clio.memory.retrieval.retriever import RecallHit
+from clio.memory.retrieval.scoring import FUSIONS, Fusion
 from clio.memory.store.record import Kind, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.memory.vectors.minilm import MiniLmEmbedder

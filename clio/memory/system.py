@@ -22,7 +22,8 @@ from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes, load_task_types
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Briefing, Injected
-from clio.memory.retrieval.turn_memory import TurnMemory, WhyFile, WhyItem, WhyReport, knowledge_items
+from clio.memory.retrieval.turn_memory import TurnMemory
+from clio.memory.retrieval.why import WhyReport, report_project_memory
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import KEYED_NOTE, PROGRESS_KEY, PROJECT_KINDS, Hit
@@ -33,6 +34,7 @@ from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
+from clio.storage.documents import load_cached, save_cached
 from clio.storage.files import make_ignored_folder
 from clio.text.embedding import Embedder, HashedEmbedder
 from clio.text.scoring import MAX_DISTANCE
@@ -175,7 +177,7 @@ class MemorySystem:
         self._near_distance = near_distance
         self._session: Session | None = None
         self._of_turn: TurnMemory | None = None
-        self._why_file = WhyFile(folder / "cache" / "why.json")
+        self._why_path = folder / "cache" / "why.json"
         self._report: WhyReport | None = None
         self._errors = ErrorIsolation()
         self.scenario: str | None = None
@@ -307,10 +309,14 @@ class MemorySystem:
             # Stored on disk for `/memory why` of another process, so it must hold no secret.
             question=self._redact(" ".join(text[:200].split())[:80]),
             scenario=self.scenario or (self._of_turn.scenario_used if self._of_turn else None),
-            items=(*self._knowledge_items(), *(self._of_turn.items if self._of_turn else ())),
+            # The news of the turn come before the block in the prompt.
+            items=(
+                *report_project_memory(reversed(self.why()), self._clock()),
+                *(self._of_turn.items if self._of_turn else ()),
+            ),
         )
         with suppress(OSError):  # only `/memory why` of another process reads this file; the answer needs none of it
-            self._why_file.write(self._report)
+            save_cached(self._why_path, self._report)
         return fragments
 
     def _style_fragments(self, text: str) -> list[Fragment]:
@@ -349,17 +355,13 @@ class MemorySystem:
         """Return what the last turn contained and what limits cut, in this process or else in the project."""
         self.raise_if_off()
         if self._report is None:
-            return self._why_file.read()
+            return load_cached(self._why_path, WhyReport)
         return structs.replace(self._report, scenario=self.scenario_in_force)
 
     def _new_briefing(self) -> Briefing:
         return Briefing(
             self._store.ltm_reader, str(self._store.ltm_path), self._project, self._start, is_foreign=self._is_foreign
         )
-
-    def _knowledge_items(self) -> list[WhyItem]:
-        """Return the account of the news of the turn, then of the block in the prompt."""
-        return [item for part in reversed(self.why()) for item in knowledge_items(part, self._clock())]
 
     @property
     def scenario_in_force(self) -> str | None:

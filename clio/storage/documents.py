@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clio.errors import CorruptDocument, NewerDocument, StorageError
-from clio.storage.files import make_folder, read_regular, write_atomic
+from clio.storage.files import make_folder, make_ignored_folder, read_regular, write_atomic
 from clio.storage.locks import FileLock, error_cause
 from clio.text.json_data import decode_json
 from clio.text.translation import tr
@@ -249,6 +249,21 @@ def make_corrupt_error(path: Path, moved_to: Path | None, cause: str) -> Corrupt
         path=path,
         moved_to=moved_to,
     )
+
+
+def save_cached(path: Path, value: object) -> None:
+    """Write a value to a file in `.clio/cache`. Raises OSError."""
+    make_ignored_folder(path.parent, path.parent.parent)
+    # Not synced: the file is a cache, and losing it after a power failure does no harm.
+    write_atomic(path, msgspec.json.encode(value), durable=False)
+
+
+def load_cached(path: Path, type: type[T]) -> T | None:
+    """Return the value that `save_cached` wrote, or None if there is no readable one."""
+    try:
+        return decode_json(read_regular(path), type=type)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 class LearnedFile(Generic[T]):

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import structs
 
 from clio.errors import ToolFailed, ToolRetry, UserError
-from clio.memory.retrieval.retriever import leave_out_futile_lookups
-from clio.memory.retrieval.scoring import LAYERS, WEAK_SHARE, RecallAnswer, RecallHit
+from clio.memory.retrieval.retriever import WEAK_SHARE, RecallAnswer, RecallHit, leave_out_futile_lookups
+from clio.memory.retrieval.scoring import LAYERS
 from clio.memory.store.record import Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import Message

@@ -8,7 +8,8 @@ import pytest
 from clio.commands.command import LongWork, WorkControl
 from clio.commands.registry import complete_command_line, run_command
 from clio.errors import UserError
-from clio.memory.retrieval.turn_memory import WhyFile, WhyItem, WhyReport
+from clio.memory.retrieval.why import WhyItem, WhyReport
+from clio.storage.documents import save_cached
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.recalled import recalled_lines
 from tests.support.wording import mentions
@@ -178,7 +179,7 @@ def test_why_names_each_passage_by_its_place_and_show_says_what_it_is(harness: H
         for line in (1, 12)
     ]
     items.append(WhyItem(source="session", id="01JSESSION/01JMESSAGE-abcdef12#0", text="a turn", reason="meaning"))
-    WhyFile(harness.loaded.project / ".clio" / "cache" / "why.json").write(WhyReport(items=tuple(items)))
+    save_cached(harness.loaded.project / ".clio" / "cache" / "why.json", WhyReport(items=tuple(items)))
     table = ok(harness, "/memory why").table
     assert table is not None
     assert [row[1] for row in table.rows] == ["notes/staging.md:1", "notes/staging.md:12", "abcdef12"]

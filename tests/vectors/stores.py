@@ -21,15 +21,7 @@ from clio.context.request_builder import ContextBuilder, Prefix
 from clio.errors import UserError
 from clio.memory.preferences.preferences import Fading, Preferences, context_block
 from clio.memory.preferences.task_types import TaskTypes, belongs
-from clio.memory.retrieval.turn_memory import (
-    SEED_ABOUT,
-    SEED_LEAD,
-    BrainEntry,
-    brain_message,
-    envelope,
-    framed,
-    preamble,
-)
+from clio.memory.retrieval.turn_memory import frame_seed_question, make_seed_message, make_seed_preamble
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.vectors.semantic_index import ArchivedTurns
@@ -434,21 +426,16 @@ def trimmed_session(project: Path, turns: list[tuple[str, str]]) -> Session:
     return session
 
 
-def entries_of(given: Input) -> list[BrainEntry]:
-    return [BrainEntry(role=memory["role"], content=memory["content"]) for memory in given["memories"]]
-
-
 def brain_envelope(given: Input) -> Output:
-    entries = entries_of(given)
-    text = envelope(entries, SEED_ABOUT)
-    return {"lead": SEED_LEAD, "json": json.loads(text)}
+    lead, brace, rest = make_seed_message(given["memories"]).partition("{")
+    return {"lead": lead, "json": json.loads(brace + rest)}
 
 
 def preamble_shape(given: Input) -> Output:
-    brain = brain_message(())
+    brain = make_seed_message(())
 
     def shown(documents: str | None) -> list[str]:
-        found = preamble(given["system_prompt"], (), documents)
+        found = make_seed_preamble(given["system_prompt"], (), documents)
         return [f"{role}:{'<brain>' if content == brain else content}" for role, content in found]
 
     return {"without_rag": shown(None), "with_rag": shown("<ctx>")}
@@ -456,7 +443,7 @@ def preamble_shape(given: Input) -> Output:
 
 def pre_post(given: Input) -> Output:
     """What the session keeps of a turn is the question alone; what stands before it is kept beside it."""
-    sent = framed(given["pre"], given["question"], given["post"])
+    sent = frame_seed_question(given["pre"], given["question"], given["post"])
     stored = UserMessage(content=given["question"], context=given["pre"])
     return {"sent": sent, "stored": stored.content}
 

@@ -61,17 +61,14 @@ from clio.commands.memory.views import (
 from clio.commands.session_commands import find_snippet
 from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
-from clio.memory.retrieval.retriever import leave_out_futile_lookups
-from clio.memory.retrieval.scoring import (
+from clio.memory.retrieval.retriever import (
     DEFAULT_LIMIT,
-    FUSIONS,
-    LAYERS,
     WEAK_SHARE,
-    Fusion,
-    Layer,
     RecallAnswer,
     RecallHit,
+    leave_out_futile_lookups,
 )
+from clio.memory.retrieval.scoring import FUSIONS, LAYERS, Fusion, Layer
 from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, SHORT_ID, MemoryRecord, get_kind_label, get_short_id
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_stored_time, truncate

@@ -7,21 +7,19 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import cast
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from clio.errors import ClioError
 from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import (
-    DEFAULT_LIMIT,
     LAYERS,
     Candidate,
     Fusion,
     Layer,
     Place,
-    RecallAnswer,
-    RecallHit,
     Scored,
+    Source,
     Transcribed,
     compute_meaning,
     of_entry,
@@ -30,6 +28,7 @@ from clio.memory.retrieval.scoring import (
     of_style,
     rank,
 )
+from clio.memory.retrieval.why import Reason, list_reasons
 from clio.memory.store.memory_index import MemoryIndex, Ranked
 from clio.memory.store.memory_index import rank_records as seed_rank
 from clio.memory.store.memory_store import MemoryStore
@@ -55,6 +54,52 @@ MAX_NEAREST, MAX_NEAREST_FUSED = 12, 160
 """Number of archived turns by the distance of their vectors: hashed ones, and those of a model."""
 _MAX_DISTANCE = 2.0
 """The distance of opposite vectors, so that no candidate is excluded."""
+
+
+DEFAULT_LIMIT = 10
+"""Number of answers if no limit is given."""
+
+
+WEAK_SHARE = 0.35
+"""Hits with less than this share of the best score seldom answer: "matches live" after an exact answer."""
+
+
+class RecallHit(Struct, frozen=True, kw_only=True):
+    """One answer of a search. See `Candidate` for source, kind, id, where and label.
+
+    Attributes:
+        text: for a long text the passage that answers, up to about 700 characters.
+        score: 0.0 to 1.0; comparable between queries with convex fusion.
+        reasons: all factors of the score.
+        also: passages with the same statement.
+    """
+
+    layer: Layer
+    source: Source
+    kind: str
+    id: str
+    text: str
+    when: float
+    score: float
+    reasons: tuple[Reason, ...]
+    where: Place | None = None
+    also: tuple[Place, ...] = ()
+    label: str = ""
+
+
+class RecallAnswer(Struct, frozen=True, kw_only=True):
+    """The answers of all stores to a query, best first.
+
+    Attributes:
+        more: the number of further answers beyond the limit.
+        left_out: stores that could not be searched, one sentence each.
+        ms: the time each layer took, in milliseconds.
+    """
+
+    hits: tuple[RecallHit, ...] = ()
+    more: int = 0
+    left_out: tuple[str, ...] = ()
+    ms: dict[Layer, float] = {}
 
 
 class _Stores(ErrorIsolation):
@@ -343,7 +388,9 @@ def _get_message_key(candidate: Candidate) -> tuple[str, str]:
 
 def _make_hit(item: Scored) -> RecallHit:
     candidate = item.candidate
-    text = item.fit.text if candidate.layer != "L0" else extract_passage(item.fit.text, item.said, SNIPPET_CHARS)
+    text = (
+        item.fit.text if candidate.layer != "L0" else extract_passage(item.fit.text, item.fit.found.said, SNIPPET_CHARS)
+    )
     return RecallHit(
         layer=candidate.layer,
         source=candidate.source,
@@ -352,7 +399,7 @@ def _make_hit(item: Scored) -> RecallHit:
         text=text,
         when=candidate.when,
         score=round(item.score, 4),
-        reasons=item.reasons,
+        reasons=tuple(list_reasons(item)),
         where=candidate.where,
         also=item.also,
         label=candidate.label,

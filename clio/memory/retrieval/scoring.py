@@ -29,7 +29,7 @@ from clio.memory.retrieval.evidence import (
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.record import NOTED_BY_MODEL, MemoryRecord, Provenance
-from clio.text.formatting import format_stored_time, split_passages
+from clio.text.formatting import split_passages
 from clio.text.scoring import (
     DAY_S,
     HARD_LIMIT_SCORE,
@@ -190,10 +190,6 @@ _MEASURED_PASSAGES = 8
 """Number of best passages of the transcript index whose fit is measured to compare sessions with other sources."""
 _NEIGHBOUR_FACTOR = 0.9
 """Factor for words of the query that are only near a passage, not in it."""
-_MAX_SHOWN_WORDS = 6
-_CONFIRMED = "confirmed more than once"
-_SHOW_DATE_AFTER_S = 60 * DAY_S
-"""Age from which a date is shown instead of a number of days."""
 _OF_USER = frozenset("i me my mine we us our".split())
 _QUOTED = re.compile(r'"([^"]+)"')
 
@@ -214,14 +210,6 @@ class Fit(Struct, frozen=True, kw_only=True):
     found: Evidence = Evidence()
     exact: bool = False
     enough: bool = False
-
-
-class Reason(Struct, frozen=True, kw_only=True):
-    """One factor of a score: its name, its value, and a short description for the user."""
-
-    name: str
-    value: float
-    words: str
 
 
 class TextMatcher:
@@ -325,7 +313,7 @@ class Scored:
         self.evidence = evidence
         self.meaning = meaning
         self._matcher = matcher
-        self._now = now
+        self.now = now
         weight = compute_recency(candidate, now) * get_tier(candidate)[1] * compute_strength_weight(candidate.strength)
         self.score = round(evidence * weight * (CORROBORATED if candidate.is_corroborated else 1.0), 6)
         self.because = ""
@@ -342,94 +330,6 @@ class Scored:
         """The fit of its text. For a passage of the transcript index it is computed only when it is needed."""
         candidate = self.candidate
         return self._matcher.fit(candidate.text, candidate.keywords, whole=SOURCE_RULES[candidate.source].is_whole)
-
-    @property
-    def said(self) -> frozenset[str]:
-        """The stems of its text that are in the query."""
-        return self.fit.found.said
-
-    @property
-    def signals(self) -> dict[str, float]:
-        """Return all numbers of the score and of the candidate, by name."""
-        candidate = self.candidate
-        if self.because:
-            return dict(candidate.signals)
-        found = {"hits": float(len(self.fit.found.places)), "evidence": round(self.evidence, 3)}
-        found |= {reason.name: reason.value for reason in self.reasons if reason.name != "same"}
-        if candidate.strength is not None:
-            found["strength"] = round(candidate.strength, 3)
-        if candidate.distance is not None:
-            found["distance"] = round(candidate.distance, 3)
-        return dict(candidate.signals) | found
-
-    @property
-    def reasons(self) -> tuple[Reason, ...]:
-        """Return all factors of the score with descriptions."""
-        candidate = self.candidate
-        reasons = [Reason(name="words", value=round(self.fit.share, 3), words=self.why_words)]
-        if candidate.engine is not None:
-            share = round(candidate.engine.share, 3)
-            reasons.append(Reason(name="context", value=share, words="by its context"))
-            if title := round(candidate.engine.title, 2):
-                reasons.append(Reason(name="title", value=title, words="session title matches too"))
-        if self.meaning is not None:
-            near = "same" if self.meaning > 0.75 else "close in" if self.meaning > 0.45 else "distant in"
-            reasons.append(Reason(name="meaning", value=round(self.meaning, 3), words=f"{near} meaning"))
-        if candidate.asks:
-            reasons.append(Reason(name="asks", value=ONLY_ASKS, words="only a question"))
-        fresh = round(compute_recency(candidate, self._now), 3)
-        reasons.append(Reason(name="recency", value=fresh, words=self._describe_age()))
-        tier, factor = get_tier(candidate)
-        reasons.append(Reason(name="tier", value=factor, words=tier))
-        if candidate.strength is not None:
-            value = round(compute_strength_weight(candidate.strength), 3)
-            reasons.append(Reason(name="strength", value=value, words=f"strength {candidate.strength:.2f}"))
-        if candidate.is_corroborated:
-            reasons.append(Reason(name="corroborated", value=CORROBORATED, words=candidate.trust or _CONFIRMED))
-        if self.rank is not None:
-            reasons.append(Reason(name="rank", value=round(self.rank, 4), words="by rank within each source"))
-        if self.also:
-            first = self.also[0].title or self.also[0].session[:8]
-            more = f" and in {len(self.also) - 1} more" if len(self.also) > 1 else ""
-            reasons.append(Reason(name="same", value=float(len(self.also)), words=f"also in “{first}”{more}"))
-        return tuple(reasons)
-
-    @property
-    def reason(self) -> str:
-        """Return the reasons as one short phrase, such as: matches staging, port; importance 0.8, 12 days old."""
-        if self.because:
-            return self.because
-        reasons = [self.why_words] if self.fit.found.hits or self.fit.found.alias else []
-        if is_near(self.candidate):
-            reasons.append("close in meaning")
-        importance = self.candidate.signals.get("importance")
-        about = [f"importance {importance:g}"] if importance is not None else []
-        about += [self._describe_age()] if self.candidate.when else []
-        if self.candidate.trust or self.candidate.is_corroborated:
-            about.append(self.candidate.trust or _CONFIRMED)
-        return "; ".join([*reasons, *([", ".join(about)] if about else [])])
-
-    @property
-    def why_words(self) -> str:
-        """Return which words of the query it contains, as a phrase."""
-        found = self.fit.found
-        if self.fit.exact:
-            return "matches word for word"
-        if found.alias:
-            others = [hit for hit in found.hits if hit not in found.alias.casefold().split()]
-            return f"named {found.alias}" + (f", matches {', '.join(others[:_MAX_SHOWN_WORDS])}" if others else "")
-        more = f" and {len(found.hits) - _MAX_SHOWN_WORDS} more" if len(found.hits) > _MAX_SHOWN_WORDS else ""
-        return f"matches {', '.join(found.hits[:_MAX_SHOWN_WORDS])}{more}" if found.hits else "no word matches"
-
-    def _describe_age(self) -> str:
-        when = self.candidate.when
-        if not when:
-            return "undated"
-        age = self._now - when
-        if age > _SHOW_DATE_AFTER_S:
-            return f"from {format_stored_time('%Y-%m-%d', when)}"
-        days = int(max(age, 0.0) // DAY_S)
-        return "from today" if days == 0 else "1 day old" if days == 1 else f"{days} days old"
 
 
 def make_without_query(candidate: Candidate, because: str, now: float) -> Scored:
@@ -704,52 +604,6 @@ def _is_same(one: Scored, other: Scored) -> bool:
 def _is_same_message(one: Candidate, other: Candidate) -> bool:
     a, b = one.where, other.where
     return bool(a and b and a.message and a.session == b.session and a.message == b.message)
-
-
-DEFAULT_LIMIT = 10
-"""Number of answers if no limit is given."""
-
-
-WEAK_SHARE = 0.35
-"""Hits with less than this share of the best score seldom answer: "matches live" after an exact answer."""
-
-
-class RecallHit(Struct, frozen=True, kw_only=True):
-    """One answer of a search. See `Candidate` for source, kind, id, where and label.
-
-    Attributes:
-        text: for a long text the passage that answers, up to about 700 characters.
-        score: 0.0 to 1.0; comparable between queries with convex fusion.
-        reasons: all factors of the score.
-        also: passages with the same statement.
-    """
-
-    layer: Layer
-    source: Source
-    kind: str
-    id: str
-    text: str
-    when: float
-    score: float
-    reasons: tuple[Reason, ...]
-    where: Place | None = None
-    also: tuple[Place, ...] = ()
-    label: str = ""
-
-
-class RecallAnswer(Struct, frozen=True, kw_only=True):
-    """The answers of all stores to a query, best first.
-
-    Attributes:
-        more: the number of further answers beyond the limit.
-        left_out: stores that could not be searched, one sentence each.
-        ms: the time each layer took, in milliseconds.
-    """
-
-    hits: tuple[RecallHit, ...] = ()
-    more: int = 0
-    left_out: tuple[str, ...] = ()
-    ms: dict[Layer, float] = {}
 
 
 def of_record(record: MemoryRecord, now: float, drift: str = "", hit: Ranked | None = None) -> Candidate:

@@ -8,16 +8,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct, structs
 
 from clio.config.command_line import did_you_mean
 from clio.errors import StorageError, UserError
 from clio.memory.styles.style_state import Earned, StyleFile, StyleSkill, StyleState, Use, intent_of
 from clio.messages import Fragment
-from clio.storage.files import make_ignored_folder, read_regular, write_atomic
+from clio.storage.documents import load_cached, save_cached
 from clio.text.embedding import Embedder
-from clio.text.json_data import decode_json
 from clio.text.translation import tr
 
 if TYPE_CHECKING:
@@ -171,7 +169,9 @@ class Styles:
     def fragment(self, text: str) -> Fragment | None:
         """Choose the style of a turn, return its prompt text, and store the account of the choice for `why`."""
         chosen = self.choose(text)
-        self._save_account()
+        if self._choice is not None and self._persist:
+            with suppress(OSError):  # only `/style why` needs it
+                save_cached(self._account_path, self._choice)
         if chosen is None:
             return None
         how = "set by the user" if chosen.pinned else "tried out" if chosen.explored else "chosen"
@@ -195,10 +195,7 @@ class Styles:
             return self._choice
         from clio.memory.styles.selection import Choice
 
-        try:
-            return decode_json(read_regular(self._account_path), type=Choice)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return None
+        return load_cached(self._account_path, Choice)
 
     def count_use(self, id: str) -> None:
         """Count one more answer with this style."""
@@ -283,10 +280,3 @@ class Styles:
         from clio.memory.styles.selection import SkillFolders
 
         return SkillFolders(*self._style_folders)
-
-    def _save_account(self) -> None:
-        if self._choice is None or not self._persist:
-            return
-        with suppress(OSError):  # only `/style why` needs it
-            make_ignored_folder(self._account_path.parent, self._account_path.parent.parent)
-            write_atomic(self._account_path, msgspec.json.encode(self._choice), durable=False)

@@ -15,11 +15,12 @@ from clio.errors import NewerDocument, StorageError, UserError
 from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.portability.data_files import WIPE_SCOPES, WipeScope, list_file_sets, summarize_file_sets, wipe
-from clio.memory.retrieval.turn_memory import WhyFile, WhyReport
+from clio.memory.retrieval.why import WhyReport
 from clio.memory.store.record import MemoryDraft
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
+from clio.storage.documents import save_cached
 from clio.storage.files import make_folder
 from clio.storage.locks import FileLock
 from clio.text.embedding import HashedEmbedder
@@ -47,7 +48,7 @@ def house(filled: Path, tmp_path: Path) -> House:
 def fill_beside(house: House) -> None:
     """What is derived, left over, set aside: it holds the same words."""
     folder, cache = house.places.folder, house.places.cache
-    WhyFile(cache / "why.json").write(WhyReport(question=f"why {MARK}?"))
+    save_cached(cache / "why.json", WhyReport(question=f"why {MARK}?"))
     vectors = VectorStore(cache / "documents", HashedEmbedder())
     vectors.put([VectorItem(id="v-1", group="a.md", text=f"a window on {MARK}")])
     vectors.close()

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from clio.memory.retrieval.scoring import RecallAnswer
+from clio.memory.retrieval.retriever import RecallAnswer
 from clio.memory.store.record import Kind, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage

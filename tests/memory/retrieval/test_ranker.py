@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.retrieval.scoring import Candidate, Engine, Scored, rank
+from clio.memory.retrieval.why import collect_signals, describe_match
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 
@@ -205,7 +206,7 @@ def test_a_vector_alone_is_a_reason_strictly_below_one() -> None:
     near = memory("Colourless green ideas", "near", distance=0.999_9)
     at = memory("Furious sleep", "at", distance=1.0)
     assert ids("which port does staging use", near, at) == ["near"]
-    assert only("which port does staging use", near).reason == "close in meaning; 3 days old"
+    assert describe_match(only("which port does staging use", near)) == "close in meaning; 3 days old"
     assert "near" in ids("which port does the staging server listen on", near, PORT)
 
 
@@ -351,10 +352,10 @@ def test_a_near_vector_lifts_and_a_far_one_lowers() -> None:
 
 def test_the_reason_is_one_short_sentence_and_the_signals_have_names() -> None:
     found = only("which port does staging use", PORT, LINT)
-    assert found.reason == "matches port, staging; importance 0.8, 3 days old"
-    assert found.signals.keys() == {"importance", "hits", "evidence", "words", "recency", "tier"}
-    assert found.signals["hits"] == 2.0
-    assert only("is ruff set up?", memory("Line length 100", keywords=("ruff",), when=NOW)).reason == (
+    assert describe_match(found) == "matches port, staging; importance 0.8, 3 days old"
+    assert collect_signals(found).keys() == {"importance", "hits", "evidence", "words", "recency", "tier"}
+    assert collect_signals(found)["hits"] == 2.0
+    assert describe_match(only("is ruff set up?", memory("Line length 100", keywords=("ruff",), when=NOW))) == (
         "named ruff; from today"
     )
 

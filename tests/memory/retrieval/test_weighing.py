@@ -17,6 +17,7 @@ from clio.memory.retrieval.scoring import (
     get_tier,
     rank,
 )
+from clio.memory.retrieval.why import describe_match
 
 DAY = 86_400.0
 
@@ -79,7 +80,7 @@ def test_what_was_confirmed_more_than_once_comes_first_and_says_so() -> None:
     twice = candidate("memory", id="twice", text="staging listens on port 8081", is_corroborated=True)
     found, _ = rank("which port does staging listen on", [once, twice], now=NOW)
     assert [one.candidate.id for one in found] == ["twice", "once"]
-    assert "confirmed more than once" in found[0].reason
+    assert "confirmed more than once" in describe_match(found[0])
 
 
 def test_reciprocal_ranks_are_the_sum_over_lists() -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from clio.memory.retrieval.prompt_prefix import Injected, InjectedItem
-from clio.memory.retrieval.turn_memory import WhyFile, WhyItem, WhyReport, knowledge_items
+from clio.memory.retrieval.why import WhyItem, WhyReport, report_project_memory
 from clio.memory.store.record import MemoryRecord
 from clio.messages import Fragment
+from clio.storage.documents import load_cached, save_cached
 
 REPORT = WhyReport(
     session="s",
@@ -23,21 +24,21 @@ REPORT = WhyReport(
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    file = WhyFile(tmp_path / "cache" / "why.json")
-    file.write(REPORT)
-    assert file.read() == REPORT
-    assert json.loads((tmp_path / "cache" / "why.json").read_bytes())["items"][1]["included"] is False
+    path = tmp_path / "cache" / "why.json"
+    save_cached(path, REPORT)
+    assert load_cached(path, WhyReport) == REPORT
+    assert json.loads(path.read_bytes())["items"][1]["included"] is False
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"items": 3}', b"\xff\xfe", b'{"items": [{"source": 1}]}'])
 def test_a_damaged_account_is_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "why.json"
     path.write_bytes(content)
-    assert WhyFile(path).read() is None
+    assert load_cached(path, WhyReport) is None
 
 
 def test_no_account_is_none(tmp_path: Path) -> None:
-    assert WhyFile(tmp_path / "why.json").read() is None
+    assert load_cached(tmp_path / "why.json", WhyReport) is None
 
 
 def test_project_knowledge_is_accounted_for_entry_by_entry_and_by_how_many_were_left_out() -> None:
@@ -54,9 +55,9 @@ def test_project_knowledge_is_accounted_for_entry_by_entry_and_by_how_many_were_
         fragment = Fragment(name="project_knowledge", text="…", source="ltm.json", reason="…")
         return Injected(fragment=fragment, items=items, left_out=left_out)
 
-    dated, undated, left = knowledge_items(given(4, 40.0, 0.0), now=100.0)
+    dated, undated, left = report_project_memory([given(4, 40.0, 0.0)], now=100.0)
     assert (dated.text, dated.age_s, dated.tokens, dated.included) == ("fact 0", 60.0, 9, True)
     assert dated.signals == {"worth": 0.7, "confidence": 0.8}
     assert undated.age_s is None
     assert (left.count, left.included, left.text) == (4, False, "4 more memories")
-    assert knowledge_items(given(0), now=1.0) == []
+    assert not list(report_project_memory([given(0)], now=1.0))
