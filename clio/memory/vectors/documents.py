@@ -201,13 +201,9 @@ class Documents:
     ) -> SourceUpdate:
         """Add a file, or the given files of a folder; known files are read again only if they changed.
 
-        Raises UserError if none of the files is text, or none was read.
-
-        Args:
-            stop: called before each file; true ends it, and the files read by then are added.
-            tell: called with the number of files done and the number of all files.
+        stop, tell: see `refresh`. Raises UserError if none of the files is text, or none was read.
         """
-        return self._add(DocumentSource(path=self.name_of(path), added=self._clock()), files, stop, tell)
+        return self.refresh(DocumentSource(path=self.name_of(path), added=self._clock()), files, stop=stop, tell=tell)
 
     def refresh(
         self,
@@ -219,16 +215,53 @@ class Documents:
     ) -> SourceUpdate:
         """Read changed files of a source again, and remove files that no longer exist.
 
-        files: the files the source has now; None for the files it had. stop, tell: see `add`.
+        Args:
+            files: the files the source has now; None for the files it had.
+            stop: called before each file; true ends it, and the files read by then are added.
+            tell: called with the number of files done and the number of all files.
         """
         if files is None:
             files = [path for file in source.files if (path := self._project / file).is_file()]
-        return self._add(source, files, stop, tell)
+        marks = self._vectors.marks()
+        included: list[str] = []
+        left_out: list[tuple[str, str]] = [
+            (self.name_of(path), tr("more than {max_files:,} files", max_files=MAX_FILES)) for path in files[MAX_FILES:]
+        ]
+        read = unread = 0
+        candidates = files[:MAX_FILES]
+        for number, path in enumerate(candidates):
+            tell(number, len(candidates))
+            if stop():
+                rest = [self.name_of(candidate) for candidate in candidates[number:]]
+                included += [file for file in rest if file in source.files]
+                unread = len(rest)
+                break
+            file = self.name_of(path)
+            if file in marks and not self._is_changed(file, marks[file]):
+                included.append(file)
+                continue
+            problem = self._embed_file(file)
+            if problem is None:
+                included.append(file)
+                read += 1
+            else:
+                left_out.append((file, problem))
+        if not included and unread:
+            raise UserError(tr("stopped before anything of {path!r} was read; nothing was changed", path=source.path))
+        if not included and not source.files:
+            reason = tr(": {name!r} is {reason}", name=left_out[0][0], reason=left_out[0][1]) if left_out else ""
+            raise UserError(tr("{path!r} contains no text{reason}", path=source.path, reason=reason))
+        new = replace(source, files=tuple(included))
+        all_sources = self._update(lambda sources: (*(other for other in sources if other.path != new.path), new))
+        still_used = {file for each in all_sources for file in each.files}
+        self._vectors.remove([file for file in source.files if file not in still_used], wipe=True)
+        passages = self.count_passages(new)
+        return SourceUpdate(source=new, read=read, passages=passages, unread=unread, left_out=tuple(left_out))
 
     def catch_up(self, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress) -> int:
         """Read files that changed or were never read, for a background thread; return how many were read.
 
-        stop, tell: see `add`.
+        stop, tell: see `refresh`.
         """
         read = 0
         files = dict.fromkeys(file for source in self.sources() for file in source.files)
@@ -293,45 +326,6 @@ class Documents:
         except ValueError:
             return str(path)
 
-    def _add(
-        self, source: DocumentSource, files: Sequence[Path], stop: Callable[[], bool], tell: ProgressCallback
-    ) -> SourceUpdate:
-        marks = self._vectors.marks()
-        included: list[str] = []
-        left_out: list[tuple[str, str]] = [
-            (self.name_of(path), tr("more than {max_files:,} files", max_files=MAX_FILES)) for path in files[MAX_FILES:]
-        ]
-        read = unread = 0
-        candidates = files[:MAX_FILES]
-        for number, path in enumerate(candidates):
-            tell(number, len(candidates))
-            if stop():
-                rest = [self.name_of(candidate) for candidate in candidates[number:]]
-                included += [file for file in rest if file in source.files]
-                unread = len(rest)
-                break
-            file = self.name_of(path)
-            if file in marks and not self._is_changed(file, marks[file]):
-                included.append(file)
-                continue
-            problem = self._embed_file(file)
-            if problem is None:
-                included.append(file)
-                read += 1
-            else:
-                left_out.append((file, problem))
-        if not included and unread:
-            raise UserError(tr("stopped before anything of {path!r} was read; nothing was changed", path=source.path))
-        if not included and not source.files:
-            reason = tr(": {name!r} is {reason}", name=left_out[0][0], reason=left_out[0][1]) if left_out else ""
-            raise UserError(tr("{path!r} contains no text{reason}", path=source.path, reason=reason))
-        new = replace(source, files=tuple(included))
-        all_sources = self._update(lambda sources: (*(other for other in sources if other.path != new.path), new))
-        still_used = {file for each in all_sources for file in each.files}
-        self._vectors.remove([file for file in source.files if file not in still_used], wipe=True)
-        passages = self.count_passages(new)
-        return SourceUpdate(source=new, read=read, passages=passages, unread=unread, left_out=tuple(left_out))
-
     def _embed_file(self, file: str) -> str | None:
         """Read and embed a file; return None, or the reason if it cannot be embedded.
 
@@ -367,21 +361,9 @@ class Documents:
             )
 
     def _make_hit(self, item: VectorItem, distance: float, *, changed: bool) -> DocumentHit:
-        pieces = self._vectors.pieces_of(item.id)
-        at = next((place for place, piece in enumerate(pieces) if piece is item), None)
-        if at is None:
-            pieces, at = [item], 0
-        first = last = at
-        chars = len(item.text)
-        for _ in pieces:
-            if last + 1 < len(pieces) and chars + len(pieces[last + 1].text) <= SHOWN_CHARS:
-                last += 1
-                chars += len(pieces[last].text)
-            if first > 0 and chars + len(pieces[first - 1].text) <= SHOWN_CHARS:
-                first -= 1
-                chars += len(pieces[first].text)
-        text = "".join(piece.text for piece in pieces[first : last + 1]).strip("\n")
-        return DocumentHit(path=item.group, line=pieces[first].line, text=text, distance=distance, changed=changed)
+        _, pieces = self._vectors.read_around(item, lambda piece: len(piece.text), SHOWN_CHARS)
+        text = "".join(piece.text for piece in pieces).strip("\n")
+        return DocumentHit(path=item.group, line=pieces[0].line, text=text, distance=distance, changed=changed)
 
     def _is_changed(self, file: str, mark: str) -> bool:
         try:

@@ -284,16 +284,12 @@ class EndpointEmbedder:
 
     def __init__(self, connect: Callable[[], EmbeddingServer], label: str) -> None:
         self._connect = connect
-        self._name = f"endpoint-{zlib.crc32(label.encode('utf-8', 'replace')):08x}"
+        # A hash of server and model, so that vectors of different models are stored in different folders.
+        self.name = f"endpoint-{zlib.crc32(label.encode('utf-8', 'replace')):08x}"
         self._server: EmbeddingServer | None = None
         self._failed = ""
         self._questions: dict[str, Row] = {}
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """A hash of server and model, so that vectors of different models are stored in different folders."""
-        return self._name
 
     def embed(self, texts: Sequence[str]) -> list[Row]:
         """See `Embedder`. The last questions are cached, because turns and documents are searched for the same one."""

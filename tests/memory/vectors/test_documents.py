@@ -62,6 +62,9 @@ def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
     assert hit.distance < 1.0 and not hit.changed
 
 
+STEPS = [(1, "stop the workers"), (2, "copy the database"), (3, "rotate the certificates"), (4, "start the workers")]
+
+
 def test_the_hit_is_shown_with_its_line_and_what_is_round_it(tmp_path: Path) -> None:
     path = write(tmp_path / "manual.md", a_manual() + STAGING + a_manual())
     found = documents(tmp_path)
@@ -70,6 +73,16 @@ def test_the_hit_is_shown_with_its_line_and_what_is_round_it(tmp_path: Path) -> 
     assert "port 5433" in hit.text and "Sentence number" in hit.text and len(hit.text) <= 1_000
     lines = path.read_text(encoding="utf-8").splitlines()
     assert hit.text.splitlines() == lines[hit.line - 1 : hit.line - 1 + len(hit.text.splitlines())]
+    assert len(hit.text) > 600  # several pieces, of which the nearest alone says too little
+
+
+def test_a_short_document_is_shown_whole_whichever_of_its_pieces_is_the_nearest(tmp_path: Path) -> None:
+    lines = [f"Step {number}: {what} before the next one, and write down how long it took." for number, what in STEPS]
+    path = write(tmp_path / "steps.md", "\n".join(lines))
+    found = documents(tmp_path)
+    found.add(path, [path])
+    for _, what in STEPS:
+        assert [(hit.line, hit.text) for hit in found.search(what)] == [(1, "\n".join(lines))]
 
 
 @pytest.mark.usefixtures("engine")

@@ -98,8 +98,8 @@ def test_rows_that_are_no_unit_vectors_are_damage() -> None:
 
 def test_only_many_vectors_need_numpy(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     monkeypatch.setattr("clio.memory.vectors.vector_index.NUMPY_FROM", 10)
-    assert not VectorIndex(rows(10)).lacks_numpy
-    assert VectorIndex(rows(11)).lacks_numpy == (engine != "numpy")
+    assert not VectorIndex(rows(10)).describe_slow_search()
+    assert ("without numpy" in VectorIndex(rows(11)).describe_slow_search()) == (engine != "numpy")
 
 
 def test_more_than_there_are_gives_all_and_nothing_gives_nothing() -> None:
