@@ -443,7 +443,7 @@ def explain_style(ctx: CommandContext, argument: str) -> CommandResult:
     if choice is None:
         return CommandResult(text=tr(OFF) if not styles.is_on else tr("No answer had a style yet."), data=None)
     bucket = choice.situation.bucket
-    tastes = styles.vector(bucket)
+    tastes = styles.state().vector(bucket)
     data = msgspec.to_builtins(choice) | {
         "bucket": bucket,
         "likes": dict(zip(DIMENSIONS, (round(value, 3) for value in tastes), strict=True)),
@@ -812,7 +812,9 @@ def export_style(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(
             tr("/style export takes one path, not {text!r}; put quotes around a path with spaces", text=given.text)
         )
-    document = msgspec.to_builtins(ctx.memory.styles.export())
+    styles = ctx.memory.styles
+    own = [skill for skill in styles.skills().skills if not skill.built_in]
+    document = msgspec.to_builtins({"state": styles.state(), "skills": own})
     # The user's own styles are free text, and the file is made to be passed on.
     text = ctx.redactor.redact(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8")).text
     if not given.words:

@@ -8,6 +8,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import msgspec
@@ -37,27 +38,28 @@ from clio.text.translation import tr
 MAX_WORDS_CHARS = 300
 MIN_SIMILARITY = 0.6
 
+# In this order, because "not enough detail", said of a short answer, names "detail" too.
 _CATEGORY_PHRASES: Mapping[Category, str] = {
-    "incorrect_info": r"wrong|incorrect|inaccurate|outdated|out of date|not (?:true|right|correct)|false|untrue|"
-    r"mistaken|made (?:that|this|it) up|hallucinat\w*|no such|doesn't exist|does not exist|error in",
-    "too_verbose": r"too (?:long|verbose|wordy|much|many|chatty|detailed)|tl;?dr|concise|shorter|brief(?:er|ly)|"
-    r"verbose|rambl\w*|get to the point|long[- ]winded|less (?:text|words|detail)|wall of text|cut (?:it|the)|in short",
     "too_brief": r"too (?:short|brief|terse|curt|little)|not enough|more (?:detail|details|depth|explanation|context)|"
     r"elaborate|expand|explain (?:more|further|why)|go deeper|incomplete|missing (?:detail|details|steps)|lacks?",
-    "wrong_tone": r"too (?:formal|casual|friendly|informal|stiff|cold|harsh|rude|cheerful|enthusiastic)|tone|rude|"
-    r"condescending|patroni[sz]ing|robotic|sarcastic|unprofessional|polite|emoji\w*|stop apologi[sz]ing|sycophan\w*",
+    "too_verbose": r"too (?:long|verbose|wordy|much|many|chatty|detailed)|tl;?dr|concise|shorter|brief(?:er|ly)|"
+    r"verbose|rambl\w*|get to the point|long[- ]winded|less (?:text|words|detail)|wall of text|cut (?:it|the)|in short",
     "not_helpful": r"not (?:helpful|useful|what i|answer\w*|relevant)|(?:doesn't|does not|didn't|did not|won't) (?:"
     r"help|answer|work|address)|unhelpful|useless|irrelevant|off[- ]topic|missed the point|beside the point|no help",
+    "incorrect_info": r"wrong|incorrect|inaccurate|outdated|out of date|not (?:true|right|correct)|false|untrue|"
+    r"mistaken|made (?:that|this|it) up|hallucinat\w*|no such|doesn't exist|does not exist|error in",
+    "wrong_tone": r"too (?:formal|casual|friendly|informal|stiff|cold|harsh|rude|cheerful|enthusiastic)|tone|rude|"
+    r"condescending|patroni[sz]ing|robotic|sarcastic|unprofessional|polite|emoji\w*|stop apologi[sz]ing|sycophan\w*",
 }
-# A short answer that was too short is "not enough detail", which names "detail" too: the order decides.
-_CATEGORY_ORDER: tuple[Category, ...] = ("too_brief", "too_verbose", "not_helpful", "incorrect_info", "wrong_tone")
-_CATEGORY_PATTERNS = {name: re.compile(rf"(?<!\w)(?:{_CATEGORY_PHRASES[name]})(?!\w)") for name in _CATEGORY_ORDER}
+_CATEGORY_PATTERNS: Mapping[Category, re.Pattern[str]] = {
+    name: re.compile(rf"(?<!\w)(?:{phrases})(?!\w)") for name, phrases in _CATEGORY_PHRASES.items()
+}
 
 
 def classify_complaint(text: str) -> Category | None:
     """Return the reason for a complaint by its English phrases, or None."""
     words = " ".join(text.replace("’", "'").casefold().split())
-    return next((name for name in _CATEGORY_ORDER if _CATEGORY_PATTERNS[name].search(words)), None)
+    return next((name for name, pattern in _CATEGORY_PATTERNS.items() if pattern.search(words)), None)
 
 
 def check_rating_text(text: str) -> str:
@@ -72,50 +74,10 @@ def filter_similar(similarities: Mapping[str, float], threshold: float = MIN_SIM
     return {name: value for name, value in similarities.items() if value >= threshold}
 
 
-EXAMPLES: Mapping[Category, tuple[str, ...]] = {
-    "too_verbose": (
-        "this answer is far too long",
-        "you write much more than I need",
-        "please keep it short",
-        "I do not want to read so much text",
-        "skip the explanations and give me the result",
-        "you repeat yourself and pad everything out",
-    ),
-    "too_brief": (
-        "this answer is far too short",
-        "please explain this in more detail",
-        "you left out the steps in between",
-        "I need more explanation than that",
-        "tell me more about why it works",
-        "that leaves most of my question open",
-    ),
-    "wrong_tone": (
-        "I do not like your tone",
-        "stop being so cheerful",
-        "you sound arrogant",
-        "please be more polite",
-        "this is much too formal for me",
-        "stop flattering me",
-    ),
-    "not_helpful": (
-        "this does not help me at all",
-        "you did not answer my question",
-        "that has nothing to do with what I asked",
-        "I cannot use this answer",
-        "you missed the point of my request",
-        "this brings me no further",
-    ),
-    "incorrect_info": (
-        "what you said is wrong",
-        "there is a mistake in your answer",
-        "that function does not exist",
-        "this information is out of date",
-        "your facts are not correct",
-        "you made this up",
-    ),
-}
-
-
+EXAMPLES: Mapping[Category, tuple[str, ...]] = decode_json(
+    Path(__file__).with_name("complaints.json").read_bytes(), type=dict[Category, tuple[str, ...]]
+)
+"""Complaints of each category, in other words than `_CATEGORY_PHRASES`."""
 _MIN_SPREAD = 0.01
 """Lower bound of the difference between `own_cosine` and `other_cosine`, which is a divisor."""
 
@@ -201,23 +163,11 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 _OPERATORS = frozenset(("&&", "||", ";", "|", "&", "|&", "(", ")", ";;"))
-_LAUNCHERS = (
-    ("uv", "run"),
-    ("poetry", "run"),
-    ("pipenv", "run"),
-    ("pdm", "run"),
-    ("hatch", "run"),
-    ("rye", "run"),
-    ("bundle", "exec"),
-    ("python", "-m"),
-    ("python3", "-m"),
-    ("npx",),
-    ("bunx",),
-    ("time",),
-    ("env",),
-    ("sudo",),
-    ("command",),
-)
+_LAUNCHERS = [
+    tuple(prefix.split())
+    for prefix in "uv run|poetry run|pipenv run|pdm run|hatch run|rye run|bundle exec|python -m|python3 -m|"
+    "npx|bunx|time|env|sudo|command".split("|")
+]
 _CHECK_PROGRAMS = frozenset(
     "pytest py.test unittest nose2 tox nox jest vitest mocha ava playwright cypress rspec phpunit phpstan ctest bats "
     "prove ruff mypy pyright pylint flake8 eslint tsc biome shellcheck clippy golangci-lint rubocop pre-commit".split()

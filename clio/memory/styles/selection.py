@@ -30,6 +30,7 @@ from clio.text.bandit import (
     SENTIMENT_WEIGHT,
     TIME_WEIGHT,
     TOPIC_WEIGHT,
+    Posterior,
     compute_exploration_rate,
     compute_hybrid_score,
     compute_trigger_score,
@@ -493,6 +494,11 @@ class ArmAccount(Struct, frozen=True, kw_only=True):
     score: float = 0.0
     left_out: str = ""
 
+    @property
+    def posterior(self) -> Posterior:
+        """Its ratings as a distribution."""
+        return Posterior(ups=self.ups, downs=self.downs)
+
 
 class Choice(Struct, frozen=True, kw_only=True):
     """The account of one choice, saved for `/style why`.
@@ -528,7 +534,7 @@ def choose_style(
     """Return the choice for a turn. Scores the five styles with the best trigger; ties go to the better rewards."""
     arms = [_score_trigger(skill, situation, state, now, topic) for skill in skills]
     rng.shuffle(arms)  # so that each unrated style is equally often among the five
-    arms.sort(key=lambda arm: -_mean(arm))
+    arms.sort(key=lambda arm: -arm.posterior.mean)
     applicable = [(arm, arm.trigger, 1.0) for arm in arms]
     five = select_candidates(applicable)
     fit = {arm.id for arm in five if arm.confidence >= MIN_CONFIDENCE}
@@ -540,7 +546,7 @@ def choose_style(
         if arm.id not in fit:
             accounts.append(structs.replace(arm, left_out=_describe_exclusion(arm, five)))
             continue
-        sample = rng.betavariate(1.0 + arm.ups, 1.0 + arm.downs)
+        sample = arm.posterior.sample(rng)
         score = compute_hybrid_score(arm.trigger, sample, arm.aligned)
         accounts.append(structs.replace(arm, sample=sample, score=score))
     scored = [arm for arm in accounts if not arm.left_out]
@@ -582,10 +588,6 @@ def _score_trigger(
         downs=earned.downs,
         aligned=state.aligned(situation.bucket, skill.dimensions),
     )
-
-
-def _mean(arm: ArmAccount) -> float:
-    return (1.0 + arm.ups) / (2.0 + arm.ups + arm.downs)
 
 
 def _describe_exclusion(arm: ArmAccount, five: Sequence[ArmAccount]) -> str:

@@ -9,19 +9,18 @@ from msgspec import Struct, structs
 from clio.config.command_line import did_you_mean
 from clio.errors import UserError
 from clio.storage.documents import DocumentFormat, load_document, update_document
+from clio.storage.files import Stamp, get_stamp
 from clio.text.bandit import (
     MAX_STORED_CONFIDENCE,
     MIN_STORED_CONFIDENCE,
     PREFERENCE_DIMENSIONS,
     REWARD_SWING,
     VECTOR_LEARNING_RATE,
-    Posterior,
     compute_alignment,
     get_confidence_rate,
     update_confidence,
     update_preference_vector,
 )
-from clio.text.bandit import PREFERENCE_DIMENSIONS as DIMENSION_COUNT
 from clio.text.scoring import DAY_S
 from clio.text.translation import tr
 
@@ -47,7 +46,7 @@ DIMENSIONS: tuple[str, ...] = (
 
 The order is part of the file format: `styles.json` stores the numbers without names.
 """
-NEUTRAL: tuple[float, ...] = (0.5,) * DIMENSION_COUNT
+NEUTRAL: tuple[float, ...] = (0.5,) * PREFERENCE_DIMENSIONS
 MAX_CHARS = 1_200
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _TEXTS = ("id", "name", "summary")
@@ -267,11 +266,6 @@ class StyleState(Struct, frozen=True, kw_only=True):
             downs=own.downs + share * max(intent.downs - own.downs, 0.0),
         )
 
-    def posterior(self, context: str, style: str, now: float) -> Posterior:
-        """Return the rewards of `earned` as a distribution."""
-        earned = self.earned(context, style, now)
-        return Posterior(ups=earned.ups, downs=earned.downs)
-
     def vector(self, context: str) -> tuple[float, ...]:
         """Return the user's taste in a context, otherwise for its intent, otherwise 0.5 in every dimension."""
         found = self.vectors.get(context) or self.vectors.get(intent_of(context)) or NEUTRAL
@@ -357,19 +351,14 @@ class StyleFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._stamp: tuple[int, int, int] | None = None
+        self._stamp: Stamp | None = None
         self._state = StyleState()
 
     def read(self) -> StyleState:
         """Return the stored state; an empty state if there is no file."""
-        try:
-            status = self.path.stat()
-        except FileNotFoundError:
-            self._stamp, self._state = None, StyleState()
-            return self._state
-        stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+        stamp = get_stamp(self.path)
         if stamp != self._stamp:
-            document = load_document(self.path, FORMAT)
+            document = load_document(self.path, FORMAT) if stamp else None
             self._state = document.value if document else StyleState()
             self._stamp = stamp
         return self._state

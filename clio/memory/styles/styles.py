@@ -51,13 +51,6 @@ class Learned(Struct, frozen=True, kw_only=True):
     after: Earned
 
 
-class StylesExport(Struct, frozen=True, kw_only=True):
-    """Everything learned, and the styles that are not built in."""
-
-    state: StyleState
-    skills: tuple[StyleSkill, ...] = ()
-
-
 class Styles:
     """The styles of one user in one project. They are off until the user turns them on.
 
@@ -248,10 +241,6 @@ class Styles:
         """Return everything learned."""
         return self._file.read()
 
-    def vector(self, bucket: str) -> tuple[float, ...]:
-        """Return the user's taste in a context, one number for each of `skill.DIMENSIONS`."""
-        return self._file.read().vector(bucket)
-
     def reset(self, id: str | None = None) -> None:
         """Forget what was learned about a style; None: about all of them."""
         style = self.find(id).id if id else None
@@ -268,12 +257,6 @@ class Styles:
         path.unlink(missing_ok=True)
         self._file.change(lambda state: state.without(skill.id))
         return path
-
-    def export(self) -> StylesExport:
-        """Return everything learned and the styles that are not built in, for export."""
-        return StylesExport(
-            state=self._file.read(), skills=tuple(skill for skill in self.skills().skills if not skill.built_in)
-        )
 
     @cached_property
     def _folders(self) -> "SkillFolders":

@@ -3,7 +3,6 @@
 Each line of the file is a turn or a rating of one; a later rating of the same source replaces the earlier one.
 """
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -11,8 +10,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.storage.files import make_ignored_folder, open_regular, write_atomic
-from clio.storage.jsonl import append_lines, back_up_damaged_file, read_lines
+from clio.storage.files import make_ignored_folder, write_atomic
+from clio.storage.jsonl import append_lines, back_up_damaged_file, read_last_lines, read_lines
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
@@ -98,13 +97,10 @@ class Trajectories:
         """Return all turns with their ratings, the oldest first. Lines that cannot be parsed are skipped."""
         return _fold_lines(_decode_lines(read_lines(self.path).lines))
 
-    def last(self, session: str = "") -> Rated | None:
-        """Return the latest turn, of one session if given. Reads only the end of the file if it contains the turn."""
-        for lines in (self._tail(), read_lines(self.path).lines):
-            found = [
-                rated for rated in _fold_lines(_decode_lines(lines)) if not session or rated.turn.session == session
-            ]
-            if found:
+    def last(self) -> Rated | None:
+        """Return the latest turn. Reads only the end of the file if it contains the turn."""
+        for lines in (read_last_lines(self.path, _TAIL_BYTES), read_lines(self.path).lines):
+            if found := _fold_lines(_decode_lines(lines)):
                 return found[-1]
         return None
 
@@ -116,7 +112,7 @@ class Trajectories:
         """Return the reward of each rated turn, by the id of its first message."""
         return {rated.turn.message: rated.reward for rated in self.all() if rated.ratings}
 
-    def retain(self, now: float, *, dry_run: bool = False) -> Retained:
+    def retain(self, now: float) -> Retained:
         """Archive unrated turns after 90 days and delete them from the archive after 365; rated turns stay."""
         if not (self.path.exists() or self.archive.exists()):
             return Retained()
@@ -134,25 +130,13 @@ class Trajectories:
                 if decide_retention(_get_age_days(turn, now), bool(turn.ratings), archived=True) != "deleted"
             ]
             result = Retained(kept=len(kept), archived=len(archived), deleted=len(old) - len(remaining))
-            if not dry_run and (archived or result.deleted):
+            if archived or result.deleted:
                 back_up_damaged_file(self.path)
                 back_up_damaged_file(self.archive)
                 # The archive first: after a crash in between, a turn is in both files, not in none.
                 _write_rated(self.archive, {turn.turn.message: turn for turn in (*remaining, *archived)}.values())
                 _write_rated(self.path, kept)
         return result
-
-    def _tail(self) -> tuple[bytes, ...]:
-        try:
-            with open_regular(self.path) as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(size - _TAIL_BYTES, 0))
-                data = file.read()
-        except FileNotFoundError:
-            return ()
-        lines = data.split(b"\n")
-        # The first line is probably incomplete if the file is longer.
-        return tuple(line for line in (lines[1:] if size > _TAIL_BYTES else lines) if line)
 
     def _lock(self) -> FileLock:
         return FileLock(self.path.with_name(self.path.name + ".lock"))
