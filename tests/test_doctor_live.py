@@ -11,9 +11,9 @@ from clio.entrypoints.doctor.checks import Finding
 from clio.entrypoints.doctor.report import collect_findings
 from tests.entrypoints.repl_support import clio, make_place
 from tests.support.chat_server import error, text
-from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.protocol_server import ProtocolAnswer, ProtocolServer
 
-SAID = Said(text="OK", usage=(40, 3, 0, 0))
+SAID = ProtocolAnswer(text="OK", usage=(40, 3, 0, 0))
 
 
 def look(folder: Path, settings: str, server: ProtocolServer, *, live: bool = True, **flags: str) -> list[Finding]:

@@ -151,7 +151,10 @@ def job(tmp_path: Path) -> Iterator[Job]:
     make_or_copy(bare, "a published change", lambda target: publish(work, target), lambda _: None)
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    with ForgeServer(folder, people={"mia": "write", "ada": "admin", "rob": "read"}) as forge, ChatServer() as model:
+    with (
+        ForgeServer(folder, permissions={"mia": "write", "ada": "admin", "rob": "read"}) as forge,
+        ChatServer() as model,
+    ):
         yield Job(forge, model, temporary, tmp_path / "pwned")
 
 

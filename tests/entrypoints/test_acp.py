@@ -110,8 +110,8 @@ def test_words_and_thoughts_stream_and_the_session_is_known(ed: Editor, place: P
     assert names["model"].input.root.hint == "[NAME]"
     script(place, text("Hello **there**, \x1b[31mred\x1b[0m.", reasoning="Let me see.", pause_s=0.001))
     assert ed.prompt(session, "hello") == "end_turn"
-    assert ed.said(session) == "Hello **there**, red."
-    assert ed.said(session, "agent_thought_chunk") == "Let me see."
+    assert ed.joined_text(session) == "Hello **there**, red."
+    assert ed.joined_text(session, "agent_thought_chunk") == "Let me see."
     [usage] = ed.of_kind(session, "usage_update")
     assert usage.used > 100 and usage.size > usage.used
     assert [one.title for one in ed.of_kind(session, "session_info_update")] == ["hello"]
@@ -143,7 +143,7 @@ def test_an_edit_is_shown_asked_for_and_made(ed: Editor, place: Place, project: 
     assert "return 1" in seen[-1].content[0].content.text
     assert (project / "a.py").read_text(encoding="utf-8") == after
     assert ed.prompt(session, "/undo") == "end_turn"
-    assert "Undid" in ed.said(session) and "| file |" in ed.said(session)
+    assert "Undid" in ed.joined_text(session) and "| file |" in ed.joined_text(session)
     assert (project / "a.py").read_text(encoding="utf-8") == before
 
 
@@ -264,7 +264,7 @@ def test_two_sessions_at_once_do_not_mix(ed: Editor, place: Place, project: Path
         assert ed.call(talk()) == ["end_turn", "end_turn"]
     finally:
         server._always = None
-    assert (ed.said(first), ed.said(second)) == ("echo alpha", "echo gamma")
+    assert (ed.joined_text(first), ed.joined_text(second)) == ("echo alpha", "echo gamma")
 
 
 def test_pictures_links_and_attached_texts_come_with_the_words(ed: Editor, place: Place, project: Path) -> None:
@@ -365,7 +365,7 @@ def test_slash_commands_work_without_a_screen(ed: Editor, place: Place, project:
     ):
         ed.updates[session].clear()
         assert ed.prompt(session, line) == "end_turn"
-        assert shown in ed.said(session), line
+        assert shown in ed.joined_text(session), line
         if line.startswith("/approve"):
             assert [one.current_mode_id for one in ed.of_kind(session, "current_mode_update")] == ["edits"]
     assert (project / "out.html").is_file()
@@ -378,7 +378,7 @@ def test_how_turns_end(ed: Editor, place: Place, project: Path) -> None:
     look = tool_calls([("list_files", {})])
     script(place, look)
     assert ed.prompt(session, "look") == "max_turn_requests"
-    assert "> stopped after 1 steps" in ed.said(session)
+    assert "> stopped after 1 steps" in ed.joined_text(session)
     script(place, finish("content_filter", "I can"))
     assert ed.prompt(session, "and?") == "refusal"
     failed = fails(lambda: ed.prompt(session, "nobody is there"))
@@ -408,11 +408,11 @@ def test_settings_that_need_trust_are_reported(ed: Editor, place: Place, project
     session = ed.new(project)
     script(place, text("Hm."))
     ed.prompt(session, "hello")
-    assert "trust" in ed.said(session)
+    assert "trust" in ed.joined_text(session)
     assert ed.prompt(session, "/trust") == "end_turn", "asks, and is answered with an id that is not offered"
     ed.answer = lambda call, options: "yes"
     assert ed.prompt(session, "/trust") == "end_turn"
-    assert "trusted" in ed.said(session)
+    assert "trusted" in ed.joined_text(session)
     answer = ed.call(ed.agent.new_session(cwd=str(project), mcp_servers=[]))
     assert answer.modes.current_mode_id == "all"
 
@@ -453,7 +453,7 @@ def test_closing_and_resuming(ed: Editor, place: Place, project: Path) -> None:
     ed.updates.clear()
     ed.call(ed.agent.resume_session(cwd=str(project), session_id=session, mcp_servers=[]))
     assert ed.prompt(session, "two") == "end_turn"
-    assert ed.said(session, "user_message_chunk") == "" and ed.said(session) == "Second."
+    assert ed.joined_text(session, "user_message_chunk") == "" and ed.joined_text(session) == "Second."
     assert [message["content"] for message in last_request(place) if message["role"] == "assistant"] == ["First."]
 
 
@@ -470,13 +470,13 @@ def test_killed_in_mid_answer_nothing_is_lost(ed: Editor, place: Place, project:
         first.call(both_or_gone(first, session, kill))
     script(place, text("Whole."))
     ed.call(ed.agent.load_session(cwd=str(project), session_id=session, mcp_servers=[]))
-    assert ed.said(session, "user_message_chunk") == "make it two [REDACTED:openai-key]"
+    assert ed.joined_text(session, "user_message_chunk") == "make it two [REDACTED:openai-key]"
     [call] = ed.of_kind(session, "tool_call")
     assert (call.kind, call.status, call.locations[0].path) == ("edit", "completed", str(project / "a.py"))
     [diff] = ed.of_kind(session, "tool_call_update")[0].content
     assert (diff.old_text, diff.new_text) == ("return 1", "return 2")
     assert ed.prompt(session, "go on") == "end_turn"
-    assert ed.said(session).endswith("Whole.")
+    assert ed.joined_text(session).endswith("Whole.")
     assert (project.parent / "errors.txt").read_text(encoding="utf-8") == ""
     assert ed.errors.read_text(encoding="utf-8") == ""
 
@@ -494,7 +494,7 @@ def test_a_session_no_one_prompted_is_loaded_empty(ed: Editor, place: Place, pro
         session = first.new(project)
     assert not list((project / ".clio" / "sessions").glob(f"{session}*"))
     ed.call(ed.agent.load_session(cwd=str(project), session_id=session, mcp_servers=[]))
-    assert ed.said(session, "user_message_chunk") == ""
+    assert ed.joined_text(session, "user_message_chunk") == ""
     script(place, text("Begun."))
     assert ed.prompt(session, "begin") == "end_turn"
     assert list((project / ".clio" / "sessions").glob(f"{session}*"))

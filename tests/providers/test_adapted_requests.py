@@ -15,7 +15,7 @@ from clio.providers.http_provider import HttpProvider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider
 from tests.support.chat_server import ChatServer, Recorded, Reply, error, json_reply
-from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.protocol_server import ProtocolAnswer, ProtocolServer
 
 ASK = ChatRequest(system="s", messages=(UserMessage(content="hello"),))
 
@@ -50,7 +50,7 @@ def ask(config: Config, home: Path, times: int = 1) -> list[str]:
 )
 def test_a_beta_header_that_is_refused_is_left_out_and_that_is_remembered(words: str, tmp_path: Path) -> None:
     refusal = error(400, {"type": "error", "error": {"type": "invalid_request_error", "message": words}})
-    with ProtocolServer([refusal, Said(text="one"), Said(text="two")]) as server:
+    with ProtocolServer([refusal, ProtocolAnswer(text="one"), ProtocolAnswer(text="two")]) as server:
         config = Config(base_url=server.url, api="messages", model="claude-sonnet-4-5", context_window=100_000)
         assert ask(config, tmp_path, 2) == ["one", "two"]
         headers = [{name.lower() for name in request.headers} for request in server.requests]
@@ -69,7 +69,7 @@ def test_a_beta_header_that_is_refused_is_left_out_and_that_is_remembered(words:
 )
 def test_a_model_that_is_not_served_on_the_route_of_responses_is_asked_over_chat(words: str, tmp_path: Path) -> None:
     refusal = error(400, {"error": {"message": words, "type": "invalid_request_error"}})
-    with ProtocolServer([refusal, Said(text="one"), Said(text="two")]) as server:
+    with ProtocolServer([refusal, ProtocolAnswer(text="one"), ProtocolAnswer(text="two")]) as server:
         config = Config(base_url=server.url, api="responses", model="m", context_window=100_000)
         assert ask(config, tmp_path, 2) == ["one", "two"]
         paths = [request.path.rsplit("/", 1)[-1] for request in server.requests]

@@ -15,7 +15,7 @@ from clio.providers.http_provider import HttpProvider
 from clio.providers.profiles import PRESETS, find_preset, find_profile
 from clio.providers.registry import make_provider
 from clio.security.redaction.redactor import build_redactor
-from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.protocol_server import ProtocolAnswer, ProtocolServer
 from tests.support.rows import each_row
 
 ASKED = (
@@ -264,7 +264,7 @@ def test_a_second_variable_holds_the_key_where_the_first_is_not_set() -> None:
     ],
 )
 def test_the_request_over_http(provider: str, env: dict[str, str], path: str, headers: dict[str, str]) -> None:
-    with ProtocolServer([Said(text="hello")]) as server:
+    with ProtocolServer([ProtocolAnswer(text="hello")]) as server:
         base = server.url.removesuffix("/v1")
         assert ask(make(env, provider=provider, base_url=base, model="m", context_window=50_000)) == "hello"
         (request,) = [one for one in server.requests if one.method == "POST"]
@@ -274,7 +274,7 @@ def test_the_request_over_http(provider: str, env: dict[str, str], path: str, he
 
 
 def test_an_anthropic_path_on_any_host_gets_the_messages_below_v1() -> None:
-    with ProtocolServer([Said(text="hello")]) as server:
+    with ProtocolServer([ProtocolAnswer(text="hello")]) as server:
         url = server.url.removesuffix("/v1") + "/anthropic"
         assert ask(make({"OPENAI_API_KEY": "k"}, base_url=url, model="m", context_window=50_000)) == "hello"
         assert server.requests[-1].path == "/anthropic/v1/messages"

@@ -18,7 +18,7 @@ from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider
 from clio.providers.sent_pictures import SentPictures
 from tests.support.chat_server import error
-from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.protocol_server import ProtocolAnswer, ProtocolServer
 from tests.support.rows import each_row
 
 
@@ -228,7 +228,11 @@ def test_messages_keep_their_identity_so_that_they_are_encoded_once():
 @pytest.mark.parametrize("api", ["chat", "responses", "messages"])
 @pytest.mark.parametrize("of_tool", [False, True])
 def test_a_turn_goes_on_without_a_refused_picture_over_each_protocol(api: Any, of_tool: bool, tmp_path: Path):
-    replies = [error(400, anthropic("Could not process image")), Said(text="Gone on."), Said(text="And again.")]
+    replies = [
+        error(400, anthropic("Could not process image")),
+        ProtocolAnswer(text="Gone on."),
+        ProtocolAnswer(text="And again."),
+    ]
     with ProtocolServer(replies) as server:
         config = Config(base_url=server.url, model="gpt-6-sol", api=api, context_window=100_000)
 

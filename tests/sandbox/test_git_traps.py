@@ -69,8 +69,8 @@ def nothing_sprung(trap: HostileRepository, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_traps_are_set(trap: HostileRepository, tmp_path: Path) -> None:
     for number, (words, expected) in enumerate(SPRING.items()):
         plainly(trap.copied(tmp_path / str(number)), *words.split())
-        assert {f"project:{name}" for name in expected.split(",")} <= trap.sprung(), words
-        assert words != "status" or "part:filter.trap.clean" in trap.sprung()
+        assert {f"project:{name}" for name in expected.split(",")} <= trap.find_run_traps(), words
+        assert words != "status" or "part:filter.trap.clean" in trap.find_run_traps()
         trap.forget()
 
 
@@ -83,7 +83,7 @@ def test_the_models_queries_start_no_program(trap: HostileRepository, root: Path
 
     seen = asyncio.run(look())
     assert "six" in seen[1]
-    assert trap.sprung() == set()
+    assert trap.find_run_traps() == set()
 
 
 def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path) -> None:
@@ -102,7 +102,7 @@ def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path)
         root, root.parent, TokenEstimator(), start=root, redact=lambda text: text, window_tokens=100_000
     )
     assert "be kind" in below.render_for(ReadFiles(paths=(root / "deep" / "a",)))
-    assert trap.sprung() == set()
+    assert trap.find_run_traps() == set()
 
 
 def test_queries_before_a_commit_start_no_program(trap: HostileRepository, root: Path) -> None:
@@ -112,13 +112,13 @@ def test_queries_before_a_commit_start_no_program(trap: HostileRepository, root:
     diff_between(root, "HEAD~1", "HEAD")
     list_worktrees(root)
     assert {value.key for value in list_repository_programs(root)} >= {"git filter.trap.clean", "git hook pre-commit"}
-    assert trap.sprung() == set()
+    assert trap.find_run_traps() == set()
 
 
 def test_what_is_missing_is_not_fetched(trap: HostileRepository, root: Path) -> None:
     with pytest.raises(UserError, match="git diff failed"):
         diff_between(root, "HEAD~3", "HEAD")
-    assert trap.sprung() == set()
+    assert trap.find_run_traps() == set()
 
 
 def test_finding_out_what_a_command_committed_starts_nothing(trap: HostileRepository, root: Path) -> None:
@@ -128,17 +128,17 @@ def test_finding_out_what_a_command_committed_starts_nothing(trap: HostileReposi
         await tool.prepare(RunCommandArgs(command="git commit --help > /dev/null; true")).run(lambda line: None)
 
     asyncio.run(go())
-    assert trap.sprung() == set()
+    assert trap.find_run_traps() == set()
 
 
 def test_a_checkout_with_its_programs_waits_for_trust(trap: HostileRepository, root: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"config trust"):
         open_worktree(root, "side", lambda top: check_programs(top, TrustStore(tmp_path), root, "a new worktree"))
-    assert trap.sprung() == set()
+    assert trap.find_run_traps() == set()
     assert not (root.parent / "copy-side").exists()
     TrustStore(tmp_path).add_all(root, list_repository_programs(root))
     open_worktree(root, "side", lambda top: check_programs(top, TrustStore(tmp_path), root, "a new worktree"))
-    assert "project:hook post-checkout" in trap.sprung()
+    assert "project:hook post-checkout" in trap.find_run_traps()
 
 
 def test_a_repository_that_git_finds_in_a_folder_of_files_starts_nothing(trap: HostileRepository, root: Path) -> None:
@@ -148,10 +148,10 @@ def test_a_repository_that_git_finds_in_a_folder_of_files_starts_nothing(trap: H
     with (folder / "config").open("a", encoding="utf-8") as file:
         file.write("[core]\n\tbare = false\n\tworktree = ..\n")
     plainly(folder, "status")
-    assert "project:filter.trap.clean" in trap.sprung()
+    assert "project:filter.trap.clean" in trap.find_run_traps()
     trap.forget()
     assert read_git_activity(folder) is not None
-    assert trap.sprung() == set()
+    assert trap.find_run_traps() == set()
 
 
 def test_a_filter_that_comes_later_is_known(
@@ -166,7 +166,7 @@ def test_a_filter_that_comes_later_is_known(
     write(root, {"late": f'[filter "late"]\n\tclean = echo late >> {trap.log}; cat\n'})
     assert "filter.late.clean=" in list_filter_options(root)
     assert read_git_activity(root) is not None
-    assert trap.sprung() == set()
+    assert trap.find_run_traps() == set()
 
 
 def test_one_question_to_git_serves_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from clio.security.readonly.git_grammar import READING_SUBCOMMANDS
 from clio.tools.git import GitArgs, GitTool
 from tests.security.git_fuzz import hunt
 from tests.support.examples import sample
-from tests.support.git_tricks import CALLS, SETTINGS, Tricks, run, run_in_terminal, springs
+from tests.support.git_tricks import CALLS, SETTINGS, Tricks, find_running_program, run, run_in_terminal
 from tests.support.repositories import git, make, write
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
@@ -77,8 +77,8 @@ def judge(root: Path, line: str, cwd: Path | None = None) -> Allow | Ask:
 @pytest.mark.parametrize("name", TRICKS)
 def test_a_hostile_repository_is_asked_about_and_held_by_the_environment(name: str, tricks: Tricks) -> None:
     make_root, folder = TRICKS[name]
-    root, sprung = springs(tricks, lambda: make_root(tricks), folder)
-    assert sprung, "without protection the program runs"
+    root, has_run = find_running_program(tricks, lambda: make_root(tricks), folder)
+    assert has_run, "without protection the program runs"
     cwd = Path(os.path.normpath(root / folder))
     for call in (*CALLS[:3], *sample(CALLS[3:], 14, name)):
         line = shlex.join(("git", *call))
@@ -90,13 +90,13 @@ def test_a_hostile_repository_is_asked_about_and_held_by_the_environment(name: s
         if name not in BY_JUDGEMENT_ALONE:
             os.utime(root / "docs" / "b.txt")
             run(cwd, call, build_git_environment(root))
-            assert not tricks.sprung(), line
+            assert not tricks.pop_has_run(), line
 
 
 @pytest.mark.parametrize("path", [False, True])
 def test_no_hook_of_a_repository_runs_in_a_call_that_runs_unasked(path: bool, tricks: Tricks) -> None:
-    root, sprung = springs(tricks, lambda: tricks.hook(path=path), ".")
-    assert sprung, "without protection the hook runs"
+    root, has_run = find_running_program(tricks, lambda: tricks.hook(path=path), ".")
+    assert has_run, "without protection the hook runs"
     for call in CALLS:
         line = shlex.join(("git", *call))
         assert isinstance(judge(root, line), Allow), call
@@ -105,7 +105,7 @@ def test_no_hook_of_a_repository_runs_in_a_call_that_runs_unasked(path: bool, tr
         for locks in ({}, {"GIT_OPTIONAL_LOCKS": "1"}):  # a line may set this one
             os.utime(root / "docs" / "b.txt")
             run(root, call, build_git_environment(root) | locks)
-            assert not tricks.sprung(), call
+            assert not tricks.pop_has_run(), call
 
 
 @pytest.mark.parametrize("inside", [False, True])
@@ -116,15 +116,15 @@ def test_no_listed_call_starts_a_program_it_has_no_use_for(inside: bool, tricks:
         file = next(root.glob(".git/modules/*/config")) if inside else root / ".git/config"
         value = "1" if key == "help.autocorrect" else str(tricks.canary)
         git(root, "config", "--file", str(file), key, value)
-    tricks.sprung()
+    tricks.pop_has_run()
     for call in CALLS:
         assert isinstance(judge(root, shlex.join(("git", *call))), Allow), call
         os.utime(root / "docs" / "b.txt")
         run(root, call, build_git_environment(root) | {"GIT_OPTIONAL_LOCKS": "1"})
-        assert not tricks.sprung(), call
+        assert not tricks.pop_has_run(), call
     for call in (("log", "-1"), ("status",), ("diff", "--submodule=log"), ("branch", "--list")):
         run_in_terminal(root, call, build_git_environment(root))
-        assert not tricks.sprung(), call
+        assert not tricks.pop_has_run(), call
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_each_variable_holds_a_program_back(name: str, tricks: Tricks) -> None:
             run_in_terminal(root, call, env)
         else:
             run(root, call, env, given="protocol=https\nhost=localhost\n\n")
-        assert tricks.sprung() is expected
+        assert tricks.pop_has_run() is expected
 
 
 @pytest.mark.parametrize("key", [key for key in SETTINGS if key not in UNUSED])

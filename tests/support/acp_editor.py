@@ -1,6 +1,6 @@
-"""An editor on the SDK's own client: it starts a real `clio acp`, speaks to it, and notes everything it is told.
+"""A test editor built on the client of the ACP SDK: it starts a real `clio acp` and records all updates it receives.
 
-The connection lives in a thread of its own, so that one process serves many tests. `call` runs a coroutine there.
+The connection runs in a thread of its own, so that one process serves many tests. `call` runs a coroutine there.
 """
 
 import asyncio
@@ -25,17 +25,20 @@ from acp.schema import (
 
 T = TypeVar("T")
 Answer = Callable[[Any, list[Any]], str]
-"""Chooses an option by its id; "" closes the question."""
+"""Chooses the option to select by its id; "" cancels the request."""
 
 
 async def _at_once() -> None:
-    """Before an answer nothing is waited for."""
+    """Answer permission requests without waiting."""
 
 
 class Editor:
-    """The client's side. buffers: what it shows of files and has not saved. answer: to permission requests.
+    """The client's side of the protocol.
 
-    before_answer: awaited first.
+    Attributes:
+        buffers: the unsaved text of open files, by path.
+        answer: chooses the answer to permission requests.
+        before_answer: is awaited before each answer.
     """
 
     def __init__(self, process_args: tuple[str, ...], env: Mapping[str, str], cwd: Path, *, files: bool) -> None:
@@ -58,31 +61,31 @@ class Editor:
         self.process: Any = None
 
     def call(self, work: Coroutine[Any, Any, T], timeout_s: float = 60.0) -> T:
-        """Run a coroutine where the connection lives."""
+        """Run a coroutine in the connection's event loop and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout_s)
 
     def new(self, folder: Path) -> str:
-        """A new session; returns when its commands are known."""
+        """Create a session; return its id when its commands are known."""
         return self.call(self.open(folder))
 
     async def open(self, folder: Path) -> str:
-        """The same, where the connection lives."""
+        """Do the work of `new`, inside the connection's event loop."""
         answer = await self.agent.new_session(cwd=str(folder), mcp_servers=[])
         session: str = answer.session_id
         await self.until(lambda id, update: id == session and kind(update) == "available_commands_update")
         return session
 
     def prompt(self, session: str, *blocks: Any) -> str:
-        """Send words, or blocks, and wait; returns the stop reason."""
+        """Send text, or content blocks, and wait; return the stop reason."""
         return self.call(self.say(session, *blocks))
 
     async def say(self, session: str, *blocks: Any) -> str:
-        """The same, where the connection lives."""
+        """Do the work of `prompt`, inside the connection's event loop."""
         made = [text_block(block) if isinstance(block, str) else block for block in blocks]
         return (await self.agent.prompt(session_id=session, prompt=made)).stop_reason
 
     async def until(self, wanted: Callable[[str, Any], bool]) -> Any:
-        """The first update, of those noted already too, that is as wanted."""
+        """Wait for the first update that `wanted` accepts, including those received already."""
         for session, noted in self.updates.items():
             for update in noted:
                 if wanted(session, update):
@@ -92,7 +95,7 @@ class Editor:
         return await future
 
     def forget(self) -> None:
-        """Forget all updates and questions, and answer as at the beginning."""
+        """Discard all updates and permission requests, and restore the default answer."""
         self.before_answer = _at_once
         self.updates.clear()
         self.questions.clear()
@@ -100,12 +103,12 @@ class Editor:
         self.saved.clear()
         self.answer = lambda call, options: "once"
 
-    def said(self, session: str, voice: str = "agent_message_chunk") -> str:
-        """All words of one voice in a session."""
+    def joined_text(self, session: str, voice: str = "agent_message_chunk") -> str:
+        """Return all text of one kind of message in a session."""
         return "".join(one.content.text for one in self.updates.get(session, []) if kind(one) == voice)
 
     def of_kind(self, session: str, *kinds: str) -> list[Any]:
-        """The updates of these kinds, in order."""
+        """Return the updates of these kinds, in order."""
         return [one for one in self.updates.get(session, []) if kind(one) in kinds]
 
     async def session_update(self, session_id: str, update: Any, **more: Any) -> None:
@@ -185,7 +188,7 @@ class Editor:
 
 @contextmanager
 def editor(env: Mapping[str, str], cwd: Path, *flags: str, files: bool = False) -> Iterator[Editor]:
-    """An editor with an agent of its own, which ends with the block."""
+    """Yield an editor with its own agent process, which ends with the block."""
     one = Editor(("-m", "clio", "acp", *flags), env, cwd, files=files)
     one._open()  # pyright: ignore[reportPrivateUsage]
     try:
@@ -195,10 +198,10 @@ def editor(env: Mapping[str, str], cwd: Path, *flags: str, files: bool = False) 
 
 
 def kind(update: Any) -> str:
-    """The protocol's word for an update."""
+    """Return the protocol's name for an update."""
     return str(update.session_update)
 
 
 async def both(*work: Awaitable[T]) -> list[T]:
-    """All of it at once."""
+    """Run these at the same time; return their results."""
     return list(await asyncio.gather(*work))

@@ -1,4 +1,4 @@
-"""A real browser without a window, driven over two pipes by Chrome's own protocol (CDP); the standard library only."""
+"""A real headless browser, driven over two pipes with the Chrome DevTools Protocol; needs only the standard library."""
 
 import base64
 import contextlib
@@ -34,16 +34,16 @@ os.execv(command[0], command)
 
 
 def find_browser() -> str | None:
-    """The path of a Chromium or Chrome on this machine."""
+    """Return the path of a Chromium or Chrome on this machine, None if there is none."""
     return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
 class BrowserFailed(Exception):
-    """The browser refused a command, or a script in the page raised."""
+    """The browser refused a command, or a script in the page raised an error."""
 
 
 class Browser:
-    """One page at a time. Everything it says on the way is kept: console, requests, dialogs, uncaught errors."""
+    """One page at a time. Its console messages, requests, dialogs and uncaught errors are recorded."""
 
     def __init__(self, path: str, *, timeout_s: float = 30) -> None:
         self._timeout_s = timeout_s
@@ -53,7 +53,7 @@ class Browser:
         self._process = _start(path, self._home, to_read, to_write)
         os.close(to_read)
         os.close(to_write)
-        self._said: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
         self._number = 0
         self._page = ""
@@ -69,7 +69,7 @@ class Browser:
         self.close()
 
     def close(self) -> None:
-        """End the browser and all its processes, and forget its profile."""
+        """End the browser and all its processes, and delete its profile."""
         with contextlib.suppress(BrowserFailed, OSError):
             self.call("Browser.close", on_page=False)
         try:
@@ -83,7 +83,7 @@ class Browser:
     def open(
         self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False, script: bool = True, at: str = ""
     ) -> None:
-        """Show a local file and wait until it is laid out; what was said about the page before is forgotten."""
+        """Load a local file and wait for its layout; records of the page before are discarded."""
         self.look(width, height, dark=dark)
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
         for url in ("about:blank", path.as_uri() + at):
@@ -98,7 +98,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
     def run(self, script: str) -> Any:
-        """The value of a JavaScript expression, promises awaited. Raises BrowserFailed where it throws."""
+        """Return the value of a JavaScript expression, after awaiting it. Raises BrowserFailed if it throws."""
         answer = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True, userGesture=True
         )
@@ -117,10 +117,10 @@ class Browser:
             if time.monotonic() > end:
                 raise BrowserFailed("what was waited for did not come")
             time.sleep(0.01)  # the poll interval
-            self.call("Browser.getVersion", on_page=False)  # its answer brings the events along
+            self.call("Browser.getVersion", on_page=False)  # while waiting for the reply, events are read too
 
     def press(self, key: str, *, modifiers: int = 0) -> None:
-        """A key, such as "Enter" or "/"; modifiers: 1 Alt, 2 Ctrl, 4 Meta, 8 Shift."""
+        """Press a key, such as "Enter" or "/"; modifiers: 1 Alt, 2 Ctrl, 4 Meta, 8 Shift."""
         code = {"Enter": 13, "Escape": 27}.get(key, ord(key[0].upper()))
         text = {"Enter": "\r", "Escape": ""}.get(key, key)
         key_of = {"key": key, "modifiers": modifiers, "windowsVirtualKeyCode": code}
@@ -128,16 +128,16 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", **key_of)
 
     def type(self, text: str) -> None:
-        """Text into whatever has the focus."""
+        """Type text into the focused element."""
         self.call("Input.insertText", text=text)
 
     def picture(self, path: Path, *, whole: bool = False) -> None:
-        """A PNG of what is seen, or of the whole page."""
+        """Return a PNG of the visible part, or of the whole page."""
         answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(answer["data"]))
 
     def complaints(self) -> list[str]:
-        """Console messages, blocked resources, uncaught errors and dialogs since the page was opened."""
+        """Return console messages, blocked resources, uncaught errors and dialogs since the page was opened."""
         kinds = (
             "Log.entryAdded",
             "Runtime.consoleAPICalled",
@@ -147,12 +147,12 @@ class Browser:
         return [json.dumps(event) for event in self.events if event["method"] in kinds]
 
     def requests(self) -> list[str]:
-        """Every address the page asked for, itself first."""
+        """Return every URL that the page requested, its own first."""
         sent = [event["params"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
         return [params["request"]["url"] for params in sent]
 
     def call(self, method: str, *, on_page: bool = True, **params: Any) -> dict[str, Any]:
-        """One command and its answer. Raises BrowserFailed for an error, or when nothing comes."""
+        """Send one command and return its result. Raises BrowserFailed for an error or after a timeout."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if on_page and self._page:
@@ -160,19 +160,19 @@ class Browser:
         os.write(self._write, json.dumps(message).encode() + b"\0")
         while True:
             try:
-                heard = self._said.get(timeout=self._timeout_s)
+                reply = self._messages.get(timeout=self._timeout_s)
             except queue.Empty:
                 raise BrowserFailed(f"no answer to {method}") from None
-            if heard is None:
+            if reply is None:
                 raise BrowserFailed(f"the browser ended during {method}")
-            if heard.get("id") == self._number:
-                if "error" in heard:
-                    raise BrowserFailed(f"{method}: {heard['error']}")
-                return heard["result"]
-            if "method" in heard:
-                self.events.append(heard)
-                if heard["method"] == "Page.javascriptDialogOpening":
-                    raise BrowserFailed(f"the page opened a dialog: {heard['params']}")
+            if reply.get("id") == self._number:
+                if "error" in reply:
+                    raise BrowserFailed(f"{method}: {reply['error']}")
+                return reply["result"]
+            if "method" in reply:
+                self.events.append(reply)
+                if reply["method"] == "Page.javascriptDialogOpening":
+                    raise BrowserFailed(f"the page opened a dialog: {reply['params']}")
 
     def _attach(self) -> str:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -187,13 +187,13 @@ class Browser:
         while data := os.read(self._read, 1 << 16):
             *messages, rest = (rest + data).split(b"\0")
             for message in messages:
-                self._said.put(json.loads(message))
+                self._messages.put(json.loads(message))
         os.close(self._read)
-        self._said.put(None)
+        self._messages.put(None)
 
 
 def _start(path: str, home: str, to_read: int, to_write: int) -> "subprocess.Popen[bytes]":
-    """The browser, with our pipes as its descriptors 3 and 4; a group of its own, so that all of it can be ended."""
+    """Start the browser in its own process group, with our pipes as its file descriptors 3 and 4."""
     flags = [*_FLAGS, f"--user-data-dir={home}", "about:blank"]
     return subprocess.Popen(
         [sys.executable, "-S", "-c", _BECOME, str(to_read), str(to_write), path, *flags],

@@ -1,9 +1,9 @@
-"""A server whose every byte a test decides, in the test's own event loop.
+"""An HTTP server in the test's own event loop that sends exactly the bytes a test gives it.
 
     async with ByteServer([[answer("hi")], [HEAD, b"5\\r\\nhel", CLOSE]]) as server:
         ...  # server.url ends in /v1; one list of parts answers one request, whichever connection it comes over
 
-CLOSE ends the connection, GONE waits until the client has ended it.
+CLOSE closes the connection; GONE waits until the client has closed it.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ TO_THE_END = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection:
 
 
 def chunk(data: bytes) -> bytes:
-    """One chunk of a body; an empty one is the last."""
+    """Return one chunk of a chunked body; an empty one is the last."""
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 def sse(*lines: bytes) -> list[Part]:
-    """A whole stream of these lines, a chunk each."""
+    """Return a whole event stream of these lines, one chunk per line."""
     return [SSE, *(chunk(line) for line in lines), chunk(b"")]
 
 
 def answer(body: bytes, status: str = "200 OK", *headers: str, kind: str = "application/json") -> bytes:
-    """A whole answer of known length."""
+    """Return a complete response with a Content-Length."""
     lines = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *headers]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body
 
 
 class ByteServer:
-    """See above. requests: heads and bodies as they came. heads_only: the body of a request is not read."""
+    """See above. requests: received heads and bodies. heads_only: the body of a request is not read."""
 
     def __init__(
         self, script: Sequence[Sequence[Part]], *, tls: ssl.SSLContext | None = None, heads_only: bool = False
@@ -102,5 +102,5 @@ class ByteServer:
             assert isinstance(part, bytes)
             writer.write(part)
             await writer.drain()
-            await run_loop_once(3)  # so that it arrives by itself
+            await run_loop_once(3)  # so that it is sent in a packet of its own
         return True

@@ -25,16 +25,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 Billing = tuple[int, int] | tuple[int, int, int] | Literal["auto"] | None
-"""prompt, completion and cached tokens; "auto" bills four bytes of the request a token; None sends no usage."""
+"""Prompt, completion and cached tokens; "auto" counts one token per four bytes; None sends no usage."""
 Where = Literal["final", "finish"]
 """Usage in a last chunk with empty choices, or in the chunk with the finish reason."""
 Split = Literal["whole", "pieces", "characters", "llamacpp"]
-"""How tool arguments are cut; "llamacpp" repeats id and name in every piece."""
+"""How tool arguments are split; "llamacpp" repeats id and name in every piece."""
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Seconds of silence; ends early if the client goes away."""
+    """Seconds of silence; ends early if the client disconnects."""
 
     seconds: float
 
@@ -49,7 +49,7 @@ Part = bytes | Pause | Cut
 
 @dataclass(frozen=True)
 class Reply:
-    """What one request gets. `render` makes the body's parts from the request."""
+    """The answer to one request. `render` makes the parts of the body from the request."""
 
     render: Callable[["Recorded"], Iterable[Part]]
     status: int = 200
@@ -63,7 +63,7 @@ Script = Reply | Callable[[dict[str, Any]], Reply]
 
 @dataclass(frozen=True)
 class Recorded:
-    """One request as it arrived. `headers` have lower-case names."""
+    """One request as received. `headers` have lower-case names."""
 
     method: str
     path: str
@@ -72,12 +72,12 @@ class Recorded:
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """The parsed JSON body, {} where there is none."""
+        """The parsed JSON body, {} if there is none."""
         return json.loads(self.raw) if self.raw else {}
 
 
 def sse(data: Any) -> bytes:
-    """One event of a stream."""
+    """Return one server-sent event."""
     return b"data: " + json.dumps(data, separators=(",", ":")).encode() + b"\n\n"
 
 
@@ -85,7 +85,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 def chunk(delta: dict[str, Any] | None, finish: str | None = None, **extra: Any) -> bytes:
-    """One chat.completion.chunk; `delta` None leaves `choices` empty."""
+    """Return one chat.completion.chunk; `delta` None leaves `choices` empty."""
     choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
     return sse(
         {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "test-model"}
@@ -95,7 +95,7 @@ def chunk(delta: dict[str, Any] | None, finish: str | None = None, **extra: Any)
 
 
 def bill(usage: Billing, request: Recorded, answer: str) -> dict[str, Any] | None:
-    """The usage object."""
+    """Return the usage object."""
     if usage is None:
         return None
     numbers = (len(request.raw) // 4, len(answer) // 4 + 1, 0) if usage == "auto" else (*usage, 0)[:3]
@@ -109,7 +109,7 @@ def bill(usage: Billing, request: Recorded, answer: str) -> dict[str, Any] | Non
 
 
 def pieces_of(value: str, size: int) -> list[str]:
-    """The text in pieces of `size` characters."""
+    """Split the text into pieces of `size` characters."""
     return [value[at : at + size] for at in range(0, len(value), size)] or [""]
 
 
@@ -136,7 +136,7 @@ def text(
     pause_s: float = 0.0,
     finish_reason: str = "stop",
 ) -> Reply:
-    """An answer in words, `chunk_size` characters a chunk with `pause_s` between them."""
+    """Return an answer of text, `chunk_size` characters per chunk with `pause_s` between them."""
 
     def render(request: Recorded) -> Iterator[Part]:
         yield chunk({"role": "assistant", "content": ""})
@@ -152,7 +152,7 @@ def text(
 
 
 def finish(reason: str, words: str, **options: Any) -> Reply:
-    """An answer that ends for another reason, such as "length" or "content_filter"."""
+    """Return an answer with another finish reason, such as "length" or "content_filter"."""
     return text(words, finish_reason=reason, **options)
 
 
@@ -170,7 +170,7 @@ def tool_calls(
     finish_reason: str = "tool_calls",
     reasoning: str = "",
 ) -> Reply:
-    """Parallel tool calls; arguments given as text are sent as they are. Ids are `call_<n>`, never the same twice."""
+    """Return parallel tool calls; arguments given as text are sent unchanged. Ids `call_<n>` are never repeated."""
     names = ids or [f"call_{next(_call_numbers)}" for _ in calls]
 
     def render(request: Recorded) -> Iterator[Part]:
@@ -204,7 +204,7 @@ def _call_deltas(index: int, call_id: str, name: str, arguments: str, split: Spl
 
 
 def error(status: int, body: Any = None, headers: dict[str, str] | None = None) -> Reply:
-    """A refusal. `body`: an object sent as JSON, a text sent as it is, or None for OpenAI's shape with the status."""
+    """Return an error response. `body`: an object for JSON, text sent unchanged, or None for OpenAI's error object."""
     if body is None:
         body = {"error": {"message": f"scripted error {status}", "type": "error", "code": str(status)}}
     kind = "text/plain" if isinstance(body, str) else "application/json"
@@ -213,12 +213,12 @@ def error(status: int, body: Any = None, headers: dict[str, str] | None = None) 
 
 
 def json_reply(body: Any) -> Reply:
-    """A 200 whose whole body is this JSON: servers that ignore `stream`."""
+    """Return a 200 response with this JSON as its body, like servers that ignore `stream`."""
     return Reply(lambda _: [json.dumps(body).encode()], content_type="application/json")
 
 
 def cut(words: str, after: int | None = None, *, reply: Reply | None = None) -> Reply:
-    """An answer reset after `after` characters of `words` (all by default), or after `after` parts of `reply`."""
+    """Return an answer reset after `after` characters of `words` (default: all), or after `after` parts of `reply`."""
 
     def render(request: Recorded) -> Iterator[Part]:
         if reply is not None:
@@ -232,22 +232,22 @@ def cut(words: str, after: int | None = None, *, reply: Reply | None = None) -> 
 
 
 def slow(first_byte_s: float, reply: Reply) -> Reply:
-    """The reply, after a silence in which not even the status line is sent."""
+    """Return the reply delayed by a silence in which not even the status line is sent."""
     return Reply(reply.render, reply.status, reply.headers, reply.content_type, first_byte_s)
 
 
 def stall(words: str, seconds: float = 60.0) -> Reply:
-    """The beginning of an answer and then silence, until the client goes away: for interrupts."""
+    """Send the beginning of an answer and then nothing until the client disconnects: for interrupts."""
     return Reply(lambda _: [chunk({"role": "assistant", "content": words}), Pause(seconds), Cut()])
 
 
 def empty_stream() -> Reply:
-    """200 and not one event, as llama.cpp answers a request that does not fit."""
+    """Return a 200 response without events, as llama.cpp answers a request that does not fit."""
     return Reply(lambda _: [])
 
 
 def raw_sse(lines: Iterable[str | bytes | dict[str, Any]]) -> Reply:
-    """Events as given: texts and bytes are sent with a blank line after them, objects as `data: …`."""
+    """Return these events: texts and bytes are sent followed by a blank line, objects as `data: …`."""
     parts = [sse(line) if isinstance(line, dict) else _line(line) for line in lines]
     return Reply(lambda _: parts)
 
@@ -260,11 +260,11 @@ MODELS: tuple[dict[str, Any], ...] = ({"id": "test-model", "object": "model"},)
 
 
 class ChatServer:
-    """The server; a context manager that runs it in a thread of its own.
+    """The server; a context manager that runs it in its own thread.
 
-    models: the rows of GET /models, each with whatever window fields a test wants, or a Reply such as error(500).
-    repeat: answer the last reply for ever instead of running out.
-    record: keep every request; without it memory stays flat in long benches.
+    models: the rows of GET /models with any fields that describe the context window, or a Reply such as error(500).
+    repeat: repeat the last reply for ever instead of running out.
+    record: save every request; turn it off in long benches to keep memory constant.
     responses: whether OpenAI Responses are answered too, with the same script; see `responses_script`.
     """
 
@@ -288,7 +288,7 @@ class ChatServer:
         """All other requests, such as GET /v1/models."""
         self.connections = 0
         self.disconnected = threading.Event()
-        """Set when a client goes away while an answer is being sent."""
+        """Set when a client disconnects while an answer is being sent."""
         self._repeat, self._record, self._port = repeat, record, port
         self._started = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -305,7 +305,7 @@ class ChatServer:
         return self._port
 
     def add(self, *replies: Script) -> None:
-        """Write the script on while the server runs."""
+        """Add replies to the script while the server runs."""
         self.replies.extend(replies)
 
     def __enter__(self) -> "ChatServer":
@@ -317,7 +317,7 @@ class ChatServer:
         self.stop()
 
     def stop(self) -> None:
-        """Go away; no harm where it has gone already."""
+        """Stop the server; does nothing if it has stopped already."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(10)

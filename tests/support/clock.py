@@ -1,8 +1,8 @@
-"""Time that passes when a test says so."""
+"""A clock that tests set."""
 
 
 class Clock:
-    """Gives `now`, in seconds since the epoch, until someone sets it again."""
+    """Returns `now`, in seconds since the epoch, which stays the same until a test sets it."""
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.now = now

@@ -1,4 +1,4 @@
-"""How many examples a property is held against, and how many cases of a long list a test takes."""
+"""Number of examples of property tests, and samples of long lists of cases."""
 
 import random
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 def examples(least: int) -> settings:
-    """At least so many: for a fault that few examples meet. `make fuzz` asks for more, and gets more."""
+    """Run at least this many examples, for faults that few examples find; `make fuzz` runs more."""
     return settings(max_examples=max(least, settings().max_examples))
 
 
 def is_fuzzing() -> bool:
-    """Return whether this is `make fuzz`, which takes as long as it takes."""
+    """Return whether this is `make fuzz`, which may take long."""
     return settings().max_examples >= 1_000
 
 

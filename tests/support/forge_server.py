@@ -1,11 +1,11 @@
-"""A scripted GitHub and GitLab on 127.0.0.1: the calls that a review needs, and real git over HTTP.
+"""A scripted GitHub and GitLab on 127.0.0.1: the API calls that a review needs, and real git over HTTP.
 
     with ForgeServer(folder) as forge:  # folder/owner/name.git is served at forge.url + "/owner/name.git"
-        forge.people["mia"] = "write"
+        forge.permissions["mia"] = "write"
         ...
     assert forge.comments[0]["body"].startswith("<!-- clio:review -->")
 
-Every call needs the token; one without it is answered 401, as is git without it.
+Every API call and git request needs the token; without it the answer is 401.
 """
 
 import base64
@@ -29,7 +29,7 @@ LEVELS = {"admin": 50, "write": 30, "read": 10}
 
 @dataclass
 class ForgeServer:
-    """One repository `owner/name`, or project 7, with one pull or merge request of number 5."""
+    """The repository `owner/name`, or project 7, with one pull or merge request, number 5."""
 
     folder: Path
     title: str = "Add a retry"
@@ -38,12 +38,12 @@ class ForgeServer:
     draft: bool = False
     base: str = "main"
     head: str = "change"
-    people: dict[str, str] = field(default_factory=dict)
-    """Who has which permission: admin, write or read."""
+    permissions: dict[str, str] = field(default_factory=dict)
+    """Permission by login: admin, write or read."""
     comments: list[dict[str, Any]] = field(default_factory=list)
     """Comments and notes, in the order they were written; `by` is the author's login."""
     replies: list[dict[str, Any]] = field(default_factory=list)
-    """Answers in a thread of a review."""
+    """Replies in the thread of a review."""
     calls: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -122,9 +122,9 @@ class ForgeServer:
         if path == "/api/user":
             return {"id": number_of(BOT), "username": BOT}
         if found := re.fullmatch(rf"{github}/collaborators/([^/]+)/permission", path):
-            return {"permission": self.people[found[1]]} if found[1] in self.people else None
+            return {"permission": self.permissions[found[1]]} if found[1] in self.permissions else None
         if found := re.fullmatch(rf"{gitlab}/members/all/(\d+)", path):
-            for name, permission in self.people.items():
+            for name, permission in self.permissions.items():
                 if number_of(name) == int(found[1]):
                     return {"id": number_of(name), "access_level": LEVELS[permission], "state": "active"}
             return None
@@ -183,7 +183,7 @@ class ForgeServer:
         }
 
     def _answer_git(self, http: BaseHTTPRequestHandler, path: str, query: str, raw: bytes) -> None:
-        """Serve the repository with git's own program for web servers."""
+        """Serve the repository with `git http-backend`."""
         logins = [f"{login}:{TOKEN}".encode() for login in ("x-access-token", "oauth2")]
         if http.headers.get("Authorization") not in [f"Basic {base64.b64encode(one).decode()}" for one in logins]:
             self._send(http, 401, {"message": "Bad credentials"})
@@ -215,5 +215,5 @@ class ForgeServer:
 
 
 def number_of(login: str) -> int:
-    """A user's number, as GitLab names users."""
+    """Return the numeric id of a user, as GitLab identifies users."""
     return int.from_bytes(login.encode()[:4]) + len(login)

@@ -1,8 +1,8 @@
-"""Clios forked from a process that has imported clio already: each saves the 0.25 s of processor time of its imports.
+"""Runs clio in a process forked from one that has imported it already, which saves 0.25 s of imports each time.
 
-What runs is `clio.cli.command` with folder, environment and streams or a terminal of its own, as torture/process.py
-starts it. Use it where a test is about what clio does. Start `python -m clio` where it is about the start itself: which
-modules are found and loaded, what is typed meanwhile, Python's own settings, signals to a starting process.
+`clio.cli.command` runs with its own folder, environment and streams or terminal, as torture/process.py starts it. Use
+it in tests about what clio does. Start `python -m clio` in tests about the start itself: which modules are found and
+loaded, what is typed during it, Python's own settings, signals to a starting process.
 """
 
 import atexit
@@ -31,13 +31,13 @@ ROOT = Path(__file__).parent.parent.parent
 def run_clio(
     arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """What a clio printed, and its exit code. given: its input, at most 64 KiB."""
+    """Return what clio printed, and its exit code. given: its input, at most 64 KiB."""
     answer = _ask(do="run", arguments=[*arguments], cwd=str(cwd), env=dict(env), given=given)
     return subprocess.CompletedProcess(["clio", *arguments], answer["code"], answer["out"], answer["err"])
 
 
 class ForkedTerminal(fdspawn):
-    """A clio in a pseudo-terminal, with what `PtySession` needs of `pexpect.spawn`."""
+    """A clio in a pseudo-terminal, with the part of the interface of `pexpect.spawn` that `PtySession` needs."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ForkedTerminal(fdspawn):
         timeout_s: float,
         setup: str = "",
     ) -> None:
-        """setup: Python code that runs in the clio's process before it starts."""
+        """setup: Python code that runs in clio's process before clio starts."""
         ours, theirs = os.openpty()
         super().__init__(ours, timeout=timeout_s)
         self.setwinsize(lines, columns)
@@ -66,7 +66,7 @@ class ForkedTerminal(fdspawn):
         fcntl.ioctl(self.child_fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def wait(self) -> None:
-        """Wait for its end, and learn `exitstatus` or `signalstatus`."""
+        """Wait until it ends, and set `exitstatus` or `signalstatus`."""
         self._take(_ask(do="wait", pid=self.pid, options=0))
 
     def _take(self, answer: dict[str, Any]) -> None:
@@ -76,12 +76,12 @@ class ForkedTerminal(fdspawn):
             self.exitstatus, self.signalstatus = (code, None) if code >= 0 else (None, -code)
 
     def close(self, force: bool = True) -> None:
-        """Take its terminal away, and kill it if it does not end by that."""
+        """Close its terminal, and kill it if it does not end because of that."""
         super().close()
         end = time.monotonic() + 0.2
         while not self._has_ended and time.monotonic() < end:
             self._take(_ask(do="wait", pid=self.pid, options=os.WNOHANG))
-            time.sleep(0.005)  # there is nothing to wait for: it is another process's child
+            time.sleep(0.005)  # poll: the parent is another process, so there is nothing to wait for
         if not self._has_ended:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -98,7 +98,7 @@ def _ask(**request: Any) -> dict[str, Any]:
 
 @cache
 def _start_server() -> subprocess.Popen[str]:
-    """One for each worker, until it ends."""
+    """Return the server process of this test worker, started once."""
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.support.forked_clio"],
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
@@ -137,7 +137,7 @@ def _serve() -> None:
 
 
 def _fork(arguments: list[str], cwd: str, env: dict[str, str], tty: int, setup: str) -> int:
-    """Start a clio in this terminal, and close it here; returns its process id."""
+    """Start a clio in this terminal, and close the terminal in this process; return the process id."""
     pid = os.fork()
     if pid:
         os.close(tty)

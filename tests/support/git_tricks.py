@@ -1,4 +1,4 @@
-"""Repositories that name a program wherever git would take one from, as an archive or a clone would bring them."""
+"""Repositories with configuration that names a program wherever git accepts one, as an archive or a clone can have."""
 
 import os
 import shutil
@@ -63,7 +63,7 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("var", "GIT_EDITOR"),
     ("apply", "--check", "patch"),
 )
-"""A call of each kind that runs unasked."""
+"""One command line of each kind that runs without approval."""
 _ATTRIBUTES = "*.txt diff=trap filter=trap merge=trap\n"
 SETTINGS = (
     *("core.fsmonitor", "diff.external", "diff.trap.command", "diff.trap.textconv", "filter.trap.clean"),
@@ -89,7 +89,7 @@ SETTINGS = (
     *("guitool.x.cmd", "imap.tunnel", "help.browser", "init.templateDir", "gc.recentObjectsHook", "alias.st"),
     *("lfs.customtransfer.x.path", "lfs.extension.x.clean", "core.unknownProgram", "unknown.key", "sequence.x.editor"),
 )
-"""Keys that name a program, or that clio does not know; the value is the canary."""
+"""Configuration keys that name a program, or that clio does not know; the value is the path of the canary program."""
 
 
 class Tricks:
@@ -112,27 +112,27 @@ class Tricks:
         git(base, "stash", "--quiet")
 
     def copy(self, name: str) -> Path:
-        """A project of its own whose files are newer than its index says."""
+        """Return a project of its own whose files are newer than its index says."""
         root = Path(shutil.copytree(self.folder / "base", self.folder / name, symlinks=True))
         write(root, {"a.txt": "line 1\nline 2\nline 3\n"})
         os.utime(root / "docs" / "b.txt", (1, 1))
         return root
 
-    def sprung(self) -> bool:
-        """Whether a program of the repository has run since the last question."""
+    def pop_has_run(self) -> bool:
+        """Whether a program of the repository has run since the last call; resets the log."""
         ran = self.log.exists()
         self.log.unlink(missing_ok=True)
         return ran
 
     def setting(self, key: str, name: str = "", file: str = ".git/config") -> Path:
-        """A project whose configuration has this key."""
+        """Return a project whose configuration has this key."""
         root = self.copy(name or f"set-{key}".replace("/", "_"))
         value = f"!{self.canary}" if key.startswith("alias.") else str(self.canary)
         git(root, "config", "--file", file, key, value)
         return root
 
     def bare(self, where: str) -> Path:
-        """A plain clone in which a bare repository is committed as ordinary files; returns the project."""
+        """Return a project with a bare repository committed as ordinary files, as a plain clone brings it."""
         root = self.copy(f"bare-{where.replace('/', '-')}")
         inner = root / where
         inner.mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ class Tricks:
         return root
 
     def common_dir(self) -> Path:
-        """`.git` is a worktree's directory, whose common directory is elsewhere in the project."""
+        """`.git` is a worktree's directory whose common directory is elsewhere in the project."""
         root = self.copy("common-dir")
         (root / ".git").rename(root / "shared")
         own = root / "shared" / "worktrees" / "w"
@@ -200,7 +200,10 @@ class Tricks:
         return root
 
     def submodule(self, key: str = "core.fsmonitor", *, absorbed: bool = True) -> Path:
-        """A submodule whose own configuration names a program; not absorbed: a repository added as it is."""
+        """Return a project with a submodule whose own configuration names a program.
+
+        absorbed: whether the submodule's git directory is inside that of the project.
+        """
         root = self.copy(f"submodule-{key}-{absorbed}")
         if absorbed:
             git(
@@ -230,15 +233,15 @@ class Tricks:
 
 
 def environment(env: Mapping[str, str] | None) -> dict[str, str]:
-    """That of a user without configuration, and these variables."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_ASKPASS"))}
-    return {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "TERM": "xterm", **(env or {})}
+    """Return the environment of a user without configuration, with these variables added."""
+    cleaned = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_ASKPASS"))}
+    return {**cleaned, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "TERM": "xterm", **(env or {})}
 
 
 def run(
     root: Path, call: tuple[str, ...], env: Mapping[str, str] | None = None, given: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
-    """git as a shell would run it, with these variables besides the user's."""
+    """Run git as a shell would, with these variables added to the user's."""
     return subprocess.run(
         ["git", *call],
         cwd=root,
@@ -251,7 +254,7 @@ def run(
 
 
 def run_in_terminal(root: Path, call: tuple[str, ...], env: Mapping[str, str]) -> None:
-    """The same where the output is a terminal, as it is never for clio."""
+    """Run git with a terminal as its output, which clio never gives it."""
     ours, theirs = os.openpty()
     with subprocess.Popen(
         ["git", *call], cwd=root, env=environment(env), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
@@ -264,12 +267,12 @@ def run_in_terminal(root: Path, call: tuple[str, ...], env: Mapping[str, str]) -
     os.close(ours)
 
 
-def springs(tricks: Tricks, make_root: Callable[[], Path], folder: str = ".") -> tuple[Path, bool]:
-    """The project, and whether a call runs its program without protection: the first that does is enough."""
+def find_running_program(tricks: Tricks, make_root: Callable[[], Path], folder: str = ".") -> tuple[Path, bool]:
+    """Return the project, and whether at least one call runs its program without protection."""
     root = make_root()
     for call in CALLS:
         os.utime(root / "docs" / "b.txt")
         run(root / folder, call)
-        if tricks.sprung():
+        if tricks.pop_has_run():
             return root, True
     return root, False

@@ -1,4 +1,4 @@
-"""A whole clio in a test: a real project folder, a real server on loopback, a user with scripted answers."""
+"""A whole clio in a test: a real project folder, a real server on loopback, and a user with scripted answers."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from tests.support.repository_copies import make_or_copy
 
 
 class ScriptedUser:
-    """Answers approvals and questions from two written lists; asked more often, the user says no."""
+    """Answers approvals and questions from two lists; denies when they are empty."""
 
     def __init__(self, approvals: Sequence[Answer] = (), answers: Sequence[str] = ()) -> None:
         self.approvals = list(approvals)
@@ -33,7 +33,7 @@ class ScriptedUser:
 
 
 class Asker:
-    """The same user, asked by the model."""
+    """Passes the model's questions to the same user."""
 
     def __init__(self, user: ScriptedUser) -> None:
         self._user = user
@@ -44,7 +44,7 @@ class Asker:
 
 
 class Harness:
-    """One project, one server, and the clio between them."""
+    """One project, one server, and the clio that uses them."""
 
     def __init__(self, project: Path, home: Path, server: ChatServer, **overrides: Any) -> None:
         self.project = project
@@ -62,25 +62,25 @@ class Harness:
         self.app = self.build()
 
     def build(self) -> App:
-        """A new clio on the same project, as after a restart."""
+        """Build a new clio on the same project, as after a restart."""
         return build_app(self.loaded, ComposedInterface(self.user, Asker(self.user), self.events.append), env=self.env)
 
     async def turn(self, text: str) -> TurnFinished:
-        """One turn, bounded in time."""
+        """Run one turn with a timeout."""
         return await asyncio.wait_for(self.app.run_turn(text), 30)
 
     def take_model_as_configured(self) -> None:
-        """Let the model be one of the configuration, not of a flag, which would win over that of a session."""
+        """Treat the model as configured, not given by a flag, which would override the model of a session."""
         runtime = self.app.runtime
         runtime.loaded = structs.replace(runtime.loaded, flags=runtime.loaded.flags - {"model"})
 
     def seen(self, kind: type[Event]) -> list[Any]:
-        """The events of one kind so far."""
+        """Return the events of one kind so far."""
         return [event for event in self.events if isinstance(event, kind)]
 
     @property
     def shown(self) -> str:
-        """The answer as a screen that obeys every restart would show it."""
+        """The text of the answer as a screen shows it that clears it at each restart of the stream."""
         text = ""
         for event in self.events:
             if isinstance(event, TextDelta):
@@ -91,12 +91,12 @@ class Harness:
 
 
 def git(project: Path, *words: str) -> str:
-    """A git command in the project, its output stripped."""
+    """Run a git command in the project and return its stripped output."""
     return subprocess.run(["git", *words], cwd=project, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def make_repository(project: Path, files: dict[str, str]) -> None:
-    """A git repository with these files in its first commit."""
+    """Make a git repository with these files in its first commit."""
     make_or_copy(
         project,
         ("harness", *files.items()),
@@ -115,5 +115,5 @@ def _make_repository(project: Path, files: dict[str, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     git(project, "add", "--all")
-    # Without the collection of garbage, which may go on in the background while the repository is copied.
+    # Without garbage collection, which could run in the background while the repository is copied.
     git(project, "-c", "gc.auto=0", "-c", "maintenance.auto=false", "commit", "--quiet", "-m", "first")

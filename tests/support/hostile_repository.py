@@ -1,4 +1,4 @@
-"""A repository that was unpacked, not cloned: its own settings name a program wherever git would take one."""
+"""A repository unpacked from an archive, whose own configuration names a program wherever git accepts one."""
 
 import os
 import shutil
@@ -27,9 +27,10 @@ _ON = (
 
 
 class HostileRepository:
-    """At `root`; every trap adds its name to `log`. A submodule `part` is as hostile, with a filter of its own name.
+    """At `root`; every program that runs adds its name to `log`. A submodule `part` has the same configuration.
 
-    A file `gone` of the first commit is missing, so that git would ask the remote for it, whose address is a program.
+    The submodule has a filter of its own name. A file `gone` of the first commit is missing, so that git would ask the
+    remote for it, whose address is a program.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,11 +52,11 @@ class HostileRepository:
         self.forget()
 
     def copied(self, folder: Path) -> Path:
-        """The project as an archive would leave it: no file is the one git's index remembers."""
+        """Return a copy of the project as an archive gives it: no file has the inode and time in git's index."""
         return Path(shutil.copytree(self.root, folder, symlinks=True))
 
-    def sprung(self) -> set[str]:
-        """Which traps have run since `forget`."""
+    def find_run_traps(self) -> set[str]:
+        """Return the programs that have run since `forget`."""
         return set(self.log.read_text(encoding="utf-8").split("\n")) - {""}
 
     def forget(self) -> None:
@@ -76,12 +77,12 @@ class HostileRepository:
             git(root, "commit", "--quiet", "--message", text)
 
     def _sign(self) -> None:
-        """Give the newest commit a signature, which `log.showSignature` has a program check."""
+        """Sign the newest commit, so that `log.showSignature` runs a program to check it."""
         head, _, body = git(self.root, "cat-file", "commit", "HEAD").partition("\n\n")
         block = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----"
-        kept = self._traps / "signed"
-        kept.write_bytes(f"{head}\n{block}\n\n{body}\n".encode())
-        git(self.root, "reset", "--quiet", git(self.root, "hash-object", "-t", "commit", "-w", str(kept)))
+        signed_path = self._traps / "signed"
+        signed_path.write_bytes(f"{head}\n{block}\n\n{body}\n".encode())
+        git(self.root, "reset", "--quiet", git(self.root, "hash-object", "-t", "commit", "-w", str(signed_path)))
 
     def _arm(self, root: Path, place: str) -> None:
         blob = git(root, "rev-parse", "HEAD~2:gone" if place == "part" else "HEAD~3:gone")
@@ -115,7 +116,7 @@ class HostileRepository:
 
 
 def plainly(root: Path, *words: str) -> None:
-    """git as a user runs it, to see that the traps are set."""
+    """Run git as a user does, to check that the configured programs would run."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     subprocess.run(["git", *words], cwd=root, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 

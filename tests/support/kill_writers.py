@@ -1,4 +1,4 @@
-"""Writers that are killed at random moments, one after the other, and what each had said by then."""
+"""Kill writer processes at random moments, one after the other, and print what each had confirmed by then."""
 
 import os
 import random
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 Write = Callable[[Path, int, int], None]
-"""Given a folder, a seed and a file descriptor: changes something for ever, and tells what it was confirmed."""
+"""Takes a folder, a seed and a file descriptor: makes changes endlessly, and writes each confirmed one to it."""
 
 
 def main(write: Write) -> None:
-    """Kills as many writers as the command line asks for (FOLDER KILLS SEED), and prints what they said."""
+    """Kill as many writers as the command line asks for (FOLDER KILLS SEED), and print what they confirmed."""
     folder, kills, rng = Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3]))
     for number in range(kills):
         read_end, write_end = os.pipe()
@@ -22,10 +22,10 @@ def main(write: Write) -> None:
             os.close(read_end)
             write(folder, number, write_end)
         os.close(write_end)
-        with os.fdopen(read_end, "rb") as heard:
-            lines = [heard.readline() for _ in range(rng.randrange(3, 18))]
-            time.sleep(rng.random() * 0.02)  # somewhere in one of the next changes
+        with os.fdopen(read_end, "rb") as confirmations:
+            lines = [confirmations.readline() for _ in range(rng.randrange(3, 18))]
+            time.sleep(rng.random() * 0.02)  # at a random moment of one of the next changes
             os.kill(child, signal.SIGKILL)
-            lines += heard.readlines()
+            lines += confirmations.readlines()
         os.waitpid(child, 0)
         sys.stdout.writelines(line.decode() for line in lines if line.endswith(b"\n"))

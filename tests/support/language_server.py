@@ -1,12 +1,12 @@
-"""A language server for tests, well-behaved or hostile: `python language_server.py MODE [PID_FILE]`.
+"""A language server for tests, correct or hostile: `python language_server.py MODE [PID_FILE]`.
 
-Modes: `good` finds names by their text; `silent` never answers; `garbage` prints no protocol; `huge` announces a
-message of a gigabyte; `nested` sends JSON that is nested deeply; `dies` exits at the first question; `flood` sends
-without end; `deaf` reads no input after the first message; `forger` answers with control characters and places outside
-the project; `child` starts another process and ignores SIGTERM; `refuses` answers every question with an error;
-`escapes` tries to write files and to open a socket, and answers what worked; `merges` takes changes that arrive
-together as one, and reports nothing if a text is again the last reported one, as clangd does; `loads` reports on a file
-at once, then says that it loads, and knows no names before it has loaded.
+Modes: `good` finds names by searching the text; `silent` never answers; `garbage` prints no protocol; `huge` announces
+a message of a gigabyte; `nested` sends deeply nested JSON; `dies` exits at the first request; `flood` sends endlessly;
+`deaf` reads no input after the first message; `forger` answers with control characters and locations outside the
+project; `child` starts another process and ignores SIGTERM; `refuses` answers every request with an error; `escapes`
+tries to write files and to open a socket, and answers what worked; `merges` combines changes that arrive together, and
+reports nothing if the text is the last reported one again, as clangd does; `loads` reports on a file at once, then says
+that it is loading, and knows no names until it has loaded.
 """
 
 import json
@@ -99,12 +99,12 @@ def report(uri: str, version: int | None = None) -> None:
         for number, row in enumerate(rows)
         if "BAD" in row
     ]
-    shown = {} if version is None else {"version": version}
-    send({"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": problems, **shown}})
+    extra = {} if version is None else {"version": version}
+    send({"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": problems, **extra}})
 
 
 def try_to_escape() -> str:
-    """What a server must not be able to do, and whether it could; and that it can write a cache."""
+    """Return what a server must not be able to do and whether it could, and whether it can write a cache."""
     cache = Path(os.environ["XDG_CACHE_HOME"], "names")
     cache.mkdir(parents=True)
     done = {"cache": cache.is_dir(), "write": True, "network": True, "secret": "SERVER_TEST_TOKEN" in os.environ}
@@ -141,7 +141,7 @@ def misbehave(mode: str) -> None:
 
 
 def report_later(document: dict[str, Any], built: dict[str, str], changed: dict[str, int]) -> None:
-    """Report 0.2 s after the last of several changes, with the version, unless nothing has changed in the end."""
+    """Report 0.2 s after the last of several changes, with the version, unless the text is the same in the end."""
     uri, version = document["uri"], document["version"]
     changed[uri] = version
 
@@ -157,7 +157,7 @@ LOADED = threading.Event()
 
 
 def load(seconds: float) -> None:
-    """Say that the project is being loaded, and that it is after these seconds."""
+    """Announce that the project is loading, and the end of it after these seconds."""
     send({"method": "$/progress", "params": {"token": "load", "value": {"kind": "begin", "title": "Loading"}}})
     time.sleep(seconds)
     LOADED.set()

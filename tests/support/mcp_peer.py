@@ -1,12 +1,12 @@
-"""A small MCP server written by hand, over standard input and output or HTTP on 127.0.0.1, with every bad habit.
+"""A small MCP server over standard input and output or HTTP on 127.0.0.1, written by hand with many faults of servers.
 
     python -m tests.support.mcp_peer [--noisy] [--mute] [--fail-once FILE] [--only-old] [--picture BASE64] [--changing]
 
-With `--changing` it offers `change`, which adds a tool and a prompt, `flood`, which tells its progress a thousand
+With `--changing` it offers `change`, which adds a tool and a prompt, `flood`, which reports progress a thousand
 times, and `file`, which answers with a PDF.
 
-Nothing of the SDK is in it: it starts in 30 ms, and does what no decent server would. What it was asked goes to the
-file MCP_PEER_HEARD names, one JSON message a line.
+It uses nothing of the SDK, so it starts in 30 ms and can do what the SDK prevents. Messages it receives are appended
+to the file that MCP_PEER_HEARD names, one JSON message per line.
 """
 
 import json
@@ -64,7 +64,7 @@ DISCOVERED: Json = {
 
 
 class Peer:
-    """Answers messages. send: gives one to the client."""
+    """Answers messages. send: sends one to the client."""
 
     def __init__(self, send: Callable[[Json], None], *, only_old: bool = False) -> None:
         self._send = send
@@ -74,12 +74,12 @@ class Peer:
         self._more_prompts: list[Json] = []
 
     def hear(self, message: Json) -> None:
-        """Answer one message, as far as it wants an answer."""
-        if heard := os.environ.get("MCP_PEER_HEARD"):
-            with Path(heard).open("a", encoding="utf-8") as file:
+        """Answer one message, if it needs an answer."""
+        if log_file := os.environ.get("MCP_PEER_HEARD"):
+            with Path(log_file).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(message) + "\n")
         method, number = message.get("method"), message.get("id")
-        if method is None and str(number) in self._waiting:  # the client's answer to a question
+        if method is None and str(number) in self._waiting:  # the client's answer to a request
             call = self._waiting.pop(str(number))
             self._text(call, json.dumps(message.get("result") or message.get("error")))
         elif number is not None:
@@ -87,7 +87,7 @@ class Peer:
 
     def _request(self, method: str, params: Json, number: Any) -> None:
         if self._only_old and not self._initialized and method != "initialize":
-            os._exit(3)  # as servers do that are surprised by their first message
+            os._exit(3)  # as servers that do not expect a request before initialization
         match method:
             case "initialize":
                 self._initialized = True
@@ -183,7 +183,7 @@ class Peer:
 
 
 class HttpPeer:
-    """The same over streamable HTTP, without a session: each request is answered with JSON. `needs`: a header.
+    """The same over streamable HTTP, without a session: each request is answered with JSON. `needs`: a required header.
 
     is_modern: it speaks revision 2026-07-28, and leaves out the `resultType` of its results.
     """

@@ -1,4 +1,4 @@
-"""A scripted server of Anthropic Messages over real HTTP on 127.0.0.1: the chat server's sibling.
+"""A scripted server of Anthropic Messages over real HTTP on 127.0.0.1, like the chat server.
 
 with MessagesServer([answer(thinking("Hm.", "c2ln"), tool("read_file", path="a.py")), answer("Done.")]) as server:
     ...  # a base URL of server.url, api="messages"
@@ -41,7 +41,7 @@ def event(kind: str, **data: Any) -> bytes:
 
 
 def answer(*blocks: str | dict[str, Any], stop: str = "", usage: dict[str, Any] | None = None) -> Reply:
-    """An answer in blocks, streamed; a text stands for a block of text. usage: None bills four bytes a token."""
+    """Return a streamed answer of these blocks; text is a text block. usage: None counts a token per four bytes."""
     content = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
     reason = stop or ("tool_use" if any(block["type"] == "tool_use" for block in content) else "end_turn")
 
@@ -58,7 +58,7 @@ def answer(*blocks: str | dict[str, Any], stop: str = "", usage: dict[str, Any] 
 
 
 def whole(*blocks: str | dict[str, Any], stop: str = "end_turn") -> Reply:
-    """The same answer, not streamed."""
+    """Return the same answer, not streamed."""
     content = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
     body = {"type": "message", "role": "assistant", "content": content, "stop_reason": stop}
     body["usage"] = {"input_tokens": 10, "output_tokens": 5}
@@ -66,13 +66,13 @@ def whole(*blocks: str | dict[str, Any], stop: str = "end_turn") -> Reply:
 
 
 def refusal(message: str, status: int = 400, kind: str = "invalid_request_error") -> Reply:
-    """An error as Anthropic sends it."""
+    """Return an error in Anthropic's format."""
     body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
     return Reply(lambda _: [json.dumps(body).encode()], status=status, content_type="application/json")
 
 
 def _block(index: int, block: dict[str, Any]) -> Iterator[bytes]:
-    """A block in pieces of about ten characters."""
+    """Return a block in pieces of about ten characters."""
     begins = dict(block)
     pieces: list[dict[str, Any]] = []
     match block["type"]:

@@ -1,4 +1,4 @@
-"""A small authorization server and an MCP server that wants its tokens, both on 127.0.0.1, with every bad habit."""
+"""A small authorization server and an MCP server that requires its tokens, both on 127.0.0.1, with many faults."""
 
 import base64
 import hashlib
@@ -18,38 +18,38 @@ Json = dict[str, Any]
 
 
 class OAuthPeer:
-    """Both servers at one address. heard: method and path of each request. Attributes are changed by tests."""
+    """Both servers at one address; tests change the attributes. heard: method and path of each request."""
 
     def __init__(self) -> None:
         peer = self
         self.heard: list[tuple[str, str]] = []
         self.forms: list[dict[str, str]] = []
-        self.token_endpoint = "/oauth/give-token"  # not the address a client would guess
+        self.token_endpoint = "/oauth/give-token"  # not the address that a client would guess
         self.metadata: Json = {}
         self.redirects_to = ""
         self.floods = ""
-        """The content type of an answer without an end to questions about the authorization server."""
+        """The content type of an endless answer to requests for the authorization server's metadata."""
         self.metadata_is_at = ""
-        """Where questions about the authorization server are redirected to."""
+        """Where requests for the authorization server's metadata are redirected to."""
         self.drips = False
-        """Whether that answer comes one byte at a time, without an end."""
+        """Whether that answer is sent one byte at a time, endlessly."""
         self.access, self.refresh, self.count = "", "", 0
         self.authorizations: list[str] = []
         """The Authorization headers of the requests for a token."""
         self.offers_no_login = False
-        """Whether it wants a token and names no authorization server, as a server with tokens of its own."""
+        """Whether it requires a token and names no authorization server, as a server that issues tokens elsewhere."""
         self.is_modern = False
-        """Whether it refuses the handshake of older versions of the protocol, whoever asks."""
+        """Whether it refuses the handshake of older protocol versions."""
         self.error: Json = {}
-        """The answer to requests for a token, instead of one."""
+        """The answer to token requests, instead of a token."""
         self.forbidden_tool = False
-        """Whether calls of tools need a permission that no token has."""
+        """Whether tool calls need a permission that no token has."""
         self.binds = False
         """Whether tokens are bound to a key of the client (DPoP)."""
         self.nonce = ""
-        """The nonce that proofs of the key must have."""
+        """The nonce that DPoP proofs must have."""
         self.proofs: list[Json] = []
-        """The claims of all valid proofs, with the thumbprint of their key as `jkt`."""
+        """The claims of all valid DPoP proofs, with the thumbprint of their key as `jkt`."""
         self.revoked: list[str] = []
         self._challenge = ""
         self.key_of_token = ""
@@ -137,7 +137,7 @@ class OAuthPeer:
                 return given == f"DPoP {peer.access}" and self._has_proof(peer.url, {"ath": ath, "jkt": key})
 
             def _has_proof(self, url: str, claims: Json) -> bool:
-                """Whether the request has a new proof for it with these claims."""
+                """Whether the request has a new DPoP proof for this URL with these claims."""
                 if not (proof := self.headers.get("DPoP")):
                     return False
                 header = jwt.get_unverified_header(proof)
@@ -183,7 +183,7 @@ class OAuthPeer:
                     digest = hashlib.sha256(form["code_verifier"].encode()).digest()
                     good = base64.urlsafe_b64encode(digest).decode().rstrip("=") == peer._challenge
                 else:
-                    good = form["refresh_token"] == peer.refresh  # each one only once
+                    good = form["refresh_token"] == peer.refresh  # each only once
                 if not good:
                     self._json(400, {"error": "invalid_grant"})
                     return

@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector over real HTTP on 127.0.0.1, which decodes what it gets with the package of OpenTelemetry.
+"""An OpenTelemetry collector over real HTTP on 127.0.0.1, which decodes requests with the OpenTelemetry package.
 
 with OtlpCollector() as collector:
     ...  # collector.url is the endpoint
@@ -42,7 +42,7 @@ class Point:
 
 
 class OtlpCollector:
-    """Collects what arrives. status: what every request is answered with; stalls: it never answers."""
+    """Collects what it receives. status: its answer to every request; stalls: it never answers."""
 
     def __init__(self, *, status: int = 200, reason: str = "", stalls: bool = False) -> None:
         self.status = status
@@ -70,7 +70,7 @@ class OtlpCollector:
                 self.end_headers()
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
+                """Print nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -91,11 +91,11 @@ class OtlpCollector:
         self._thread.join()
 
     def named(self, name: str) -> list[ReceivedSpan]:
-        """The spans with this name."""
+        """Return the spans with this name."""
         return [span for span in self.spans if span.name == name]
 
     def points(self, metric: str) -> list[Point]:
-        """The newest points of a metric."""
+        """Return the newest points of a metric."""
         found: list[Point] = []
         for request in self._metrics[-1:]:
             for one in (
@@ -111,7 +111,7 @@ class OtlpCollector:
 
     @property
     def metric_names(self) -> set[str]:
-        """The names of all metrics."""
+        """Return the names of all metrics."""
         return {
             one.name
             for request in self._metrics
@@ -121,7 +121,7 @@ class OtlpCollector:
         }
 
     def wait_for(self, count: int, seconds: float = 20.0) -> None:
-        """Wait until so many spans have arrived."""
+        """Wait until this many spans have arrived."""
         end = time.monotonic() + seconds
         while len(self.spans) < count:
             assert time.monotonic() < end, [span.name for span in self.spans]
@@ -154,7 +154,7 @@ class OtlpCollector:
 
 
 def read_attributes(attributes: Any) -> dict[str, Any]:
-    """The attributes of a protocol message as Python values."""
+    """Return the attributes of a protocol message as Python values."""
     return {one.key: _read_value(one.value) for one in attributes}
 
 

@@ -1,4 +1,4 @@
-"""The sessions of a project as this user's clio would have written them."""
+"""Session stores whose sessions count as written by this user's clio."""
 
 from pathlib import Path
 
@@ -6,5 +6,5 @@ from clio.sessions.store import OwnSessions, SessionStore
 
 
 def own_store(project: Path, clio_home: Path) -> SessionStore:
-    """A store whose new sessions count as the user's own with this home."""
+    """Return a store whose new sessions count as the user's own with this clio home."""
     return SessionStore(project / ".clio" / "sessions", own=OwnSessions(project.resolve(), clio_home))

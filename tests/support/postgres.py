@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster of its own in a temporary folder, from the system's packages."""
+"""A PostgreSQL cluster in a temporary folder, run with the system's packages."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDERS = sorted(Path("/usr/lib/postgresql").glob("[0-9]*/bin"), key=lambda path: float(path.parent.name), reverse=True)
-"""Debian and Ubuntu keep the server's programs out of PATH."""
+"""Debian and Ubuntu install the server's programs outside PATH."""
 
 
 def find_program(name: str) -> str | None:
@@ -22,7 +22,7 @@ def find_program(name: str) -> str | None:
 
 
 def why_not() -> str:
-    """Return why no cluster can be started here; "" if one can."""
+    """Return why no cluster can be started here, "" if one can."""
     if sys.platform == "win32":
         return "the cluster of the tests needs POSIX users and signals"
     try:
@@ -96,7 +96,7 @@ class Cluster:
                     return self
                 assert time.monotonic() < until, (self.folder / "log").read_text(encoding="utf-8")[-2_000:]
                 time.sleep(0.02)
-            # After a kill the former processes may still hold the shared memory for a moment.
+            # After a kill the processes of before may still hold the shared memory for a moment.
             assert time.monotonic() < until, (self.folder / "log").read_text(encoding="utf-8")[-2_000:]
             time.sleep(0.1)
 
@@ -142,7 +142,7 @@ class Cluster:
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """End the server as a crash of the machine's power would, except that the operating system goes on."""
+        """Kill the server as a power cut would, except that the operating system goes on."""
         self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> None:

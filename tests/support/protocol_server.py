@@ -1,7 +1,7 @@
-"""A scripted server that speaks all three protocols: one written answer is sent in whichever one it was asked in.
+"""A scripted server for all three protocols: each scripted answer is sent in the protocol of its request.
 
 with ProtocolServer([Said(text="Done.", reasoning="hm", calls=[("read_file", {"path": "a.py"})])]) as server:
-    ...  # server.url ends in /v1; server.requests[0].path tells the protocol
+    ...  # server.url ends in /v1; the protocol is in server.requests[0].path
 
 """
 
@@ -18,8 +18,8 @@ _calls = count(1)
 
 
 @dataclass(frozen=True)
-class Said:
-    """One answer. calls: names and arguments. usage: prompt, completion, read from and written to the cache."""
+class ProtocolAnswer:
+    """One answer. calls: names and arguments. usage: prompt, completion, cache read and cache write tokens."""
 
     text: str = ""
     reasoning: str = ""
@@ -28,10 +28,10 @@ class Said:
     usage: tuple[int, int, int, int] | None = None
     signature: str = "sealed"
     stalls: bool = False
-    """Whether the server falls silent after the text, as one does that is interrupted."""
+    """Whether the server sends nothing after the text, for interrupts."""
 
     def reply(self) -> Reply:
-        """The answer as a script for `ChatServer`."""
+        """Return the answer as a script for `ChatServer`."""
         numbered = [(f"call_{next(_calls)}", name, _text(arguments)) for name, arguments in self.calls]
 
         def render(request: Recorded) -> Iterable[Part]:
@@ -173,15 +173,17 @@ def _text(arguments: Any) -> str:
 
 
 def protocol_of(request: Recorded) -> str:
-    """chat, responses or messages, by the path; "" for another."""
+    """Return chat, responses or messages by the path, "" for another path."""
     return next((name for name, path in PATHS.items() if request.path.split("?")[0].endswith(path)), "")
 
 
 class ProtocolServer(ChatServer):
     """See `ChatServer`; `requests` holds the POSTs in all three protocols."""
 
-    def __init__(self, answers: Iterable[Said | Script] = (), **options: Any) -> None:
-        super().__init__([answer.reply() if isinstance(answer, Said) else answer for answer in answers], **options)
+    def __init__(self, answers: Iterable[ProtocolAnswer | Script] = (), **options: Any) -> None:
+        super().__init__(
+            [answer.reply() if isinstance(answer, ProtocolAnswer) else answer for answer in answers], **options
+        )
 
     def _choose(self, request: Recorded) -> Reply:
         if request.method == "POST" and protocol_of(request) in ("responses", "messages"):

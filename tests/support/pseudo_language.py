@@ -1,4 +1,4 @@
-"""A translation in which every letter has an accent, so that a text that is not in the catalogue stands out."""
+"""A translation in which every letter has an accent, so that text missing from the catalogue is noticed."""
 
 import string
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _HEADER = "Language: pseudo\nContent-Type: text/plain; charset=UTF-8\nPlural-For
 
 
 def accent(message: str) -> str:
-    """Return the message with accents on all letters but those of the names in braces."""
+    """Return the message with accents on all letters except those of names in braces."""
     parts: list[str] = []
     for text, name, form, conversion in string.Formatter().parse(message):
         parts.append(text.translate(_TO_ACCENTS).replace("{", "{{").replace("}", "}}"))
@@ -25,7 +25,7 @@ def accent(message: str) -> str:
 
 
 def is_template(message: str) -> bool:
-    """Whether the message is filled with values; the braces of others are text."""
+    """Whether the message has placeholders; other braces are text."""
     try:
         return any(name for _, name, _, _ in string.Formatter().parse(message))
     except ValueError:
@@ -33,7 +33,7 @@ def is_template(message: str) -> bool:
 
 
 def write_pseudo_language(path: Path, entries: Iterable[Entry] | None = None) -> Path:
-    """Write the translation of the whole catalogue, or of these entries; the setting `language` takes its path."""
+    """Write the translation of the whole catalogue, or of these entries; the setting `language` accepts its path."""
     translated: list[Entry] = []
     for entry in entries or make_catalog_entries():
         texts = (entry.message, entry.plural) if entry.plural else (entry.message,)

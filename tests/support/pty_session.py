@@ -1,4 +1,4 @@
-"""A program in a pseudo-terminal: type at it, read its screen, wait for what it shows."""
+"""A program in a pseudo-terminal: type into it, read its screen, wait for text on it."""
 
 import re
 import time
@@ -30,10 +30,10 @@ KEYS = {
 
 
 class PtySession:
-    """One running program and the terminal it believes to be in.
+    """One running program and its terminal.
 
-    The terminal answers cursor-position queries, so prompt_toolkit behaves as in a real one. Output is taken in only
-    while one of the waiting or reading methods runs. Use it as a context manager: leaving ends the program.
+    The terminal answers cursor-position queries, so prompt_toolkit behaves as in a real one. Output is read only while
+    one of the waiting or reading methods runs. Use it as a context manager, which ends the program.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class PtySession:
         forked: bool = False,
         setup: str = "",
     ) -> None:
-        """forked: `argv` are the arguments of a clio of tests/support/forked_clio.py; `setup` is code for it."""
+        """forked: `argv` are the arguments of a clio in tests/support/forked_clio.py; `setup` is code for it."""
         self.timeout_s = timeout_s
         self.cwd = cwd
         self.raw: bytearray = bytearray()
@@ -98,7 +98,7 @@ class PtySession:
         self.send(text + "\r")
 
     def take_in(self, seconds: float = 0.0) -> bool:
-        """Read what there is, waiting at most `seconds` for the first byte. False when the program has gone."""
+        """Read the available output, waiting at most `seconds` for the first byte. False if the program has ended."""
         try:
             data = self._child.read_nonblocking(65536, seconds)
             while True:
@@ -111,7 +111,7 @@ class PtySession:
             return False
 
     def take_raw(self, seconds: float = 0.0) -> None:
-        """Read once, into `raw` alone: nothing is drawn and no query answered until `draw`. For measuring."""
+        """Read once into `raw`, without drawing or answering queries until `draw`. For measurements."""
         with suppress(pexpect.TIMEOUT):
             data: bytes = self._child.read_nonblocking(65536, seconds)
             self.raw += data
@@ -128,7 +128,7 @@ class PtySession:
 
     @property
     def text(self) -> str:
-        """The screen as one text, blank rows at its end left out."""
+        """The screen as one text, without blank rows at its end."""
         return "\n".join(self.lines).rstrip()
 
     @property
@@ -161,8 +161,8 @@ class PtySession:
                 return self.text
             read = len(self.raw)
             if not alive or time.monotonic() > end:
-                gone = "" if alive else " (the program has ended)"
-                raise AssertionError(f"waited for {pattern!r}, there={there}{gone}; the screen:\n{self.everything}")
+                ended = "" if alive else " (the program has ended)"
+                raise AssertionError(f"waited for {pattern!r}, there={there}{ended}; the screen:\n{self.everything}")
             alive = self.take_in(0.05)
 
     def resize(self, columns: int, lines: int) -> None:
@@ -172,7 +172,7 @@ class PtySession:
         self._child.setwinsize(lines, columns)
 
     def wait_exit(self, timeout_s: float | None = None) -> int:
-        """Wait for the program's end; returns its exit code, or minus the signal that killed it."""
+        """Wait until the program ends; return its exit code, or minus the signal that killed it."""
         end = time.monotonic() + (timeout_s or self.timeout_s)
         while self.take_in(0.05):
             if time.monotonic() > end:
@@ -183,5 +183,5 @@ class PtySession:
         return -(self._child.signalstatus or 0)
 
     def close(self) -> None:
-        """End the program, whatever it does."""
+        """End the program, by SIGKILL if necessary."""
         self._child.close(force=True)

@@ -1,13 +1,13 @@
-"""Parsing of Python source in tests, on Pythons whose parser can fail by chance."""
+"""Parsing of Python source on Python versions whose parser can fail by chance."""
 
 import ast
 from collections.abc import Iterator
 
 
 def parse_source(text: str) -> ast.Module:
-    """The syntax tree of a module. Raises SyntaxError.
+    """Return the syntax tree of a module. Raises SyntaxError.
 
-    CPython before 3.11.8 can raise SystemError ("AST constructor recursion depth mismatch") for sound source
+    CPython before 3.11.8 can raise SystemError ("AST constructor recursion depth mismatch") for valid source
     when another thread parses at the same time (CPython issue 106905); a second try succeeds.
     """
     try:

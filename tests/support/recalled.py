@@ -1,4 +1,4 @@
-"""The lines of automatic recall, taken apart again."""
+"""Parse the lines of automatic recall."""
 
 import re
 
@@ -14,7 +14,7 @@ _BY_DOCUMENT = ", quoted, unverified"
 
 
 def recalled_lines(text: str) -> list[dict[str, str]]:
-    """Each line behind the first: when, type, by, content, and note where there is one."""
+    """Return each line after the first as a dictionary: when, type, by, content, and note if there is one."""
     found: list[dict[str, str]] = []
     for line in text.splitlines()[1:]:
         match = _LINE.fullmatch(line)

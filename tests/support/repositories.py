@@ -1,4 +1,4 @@
-"""Real git repositories for tests, by a git without a configured user that reads only their own settings."""
+"""Real git repositories for tests, made by a git without user configuration."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ NOBODY = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What git prints. Raises CalledProcessError."""
+    """Run git and return its output. Raises CalledProcessError."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         ["git", "-c", "color.ui=false", *arguments],
@@ -26,7 +26,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def make(folder: Path, files: Mapping[str, str] | None = None, *, subject: str = "begin") -> Path:
-    """A repository with these files in its first commit; without any it has no commit."""
+    """Make a repository with these files in its first commit; without files it has no commit."""
     make_or_copy(
         folder,
         ("repositories", subject, *(files or {}).items()),
@@ -48,7 +48,7 @@ def _make(folder: Path, files: Mapping[str, str] | None, subject: str) -> None:
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
-    """Put these texts into files."""
+    """Write these texts to files."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Copies of git repositories that an earlier test of this process made with the same files: one git call, not five."""
+"""Copies of git repositories that an earlier test in this process made with the same files: one git call, not five."""
 
 import atexit
 import os
@@ -24,9 +24,9 @@ def make_or_copy(folder: Path, key: Hashable, make: Callable[[Path], None], refr
         make(folder)
         return
     if key not in _made:
-        kept = _get_folder() / str(next(_numbers))
-        make(kept)
-        _made[key] = kept
+        template = _get_folder() / str(next(_numbers))
+        make(template)
+        _made[key] = template
     shutil.copytree(_made[key], folder, symlinks=True, dirs_exist_ok=True)
     refresh(folder)
 

@@ -16,25 +16,25 @@ _numbers = count(1)
 
 
 def event(kind: str, **fields: Any) -> bytes:
-    """One event with its name line, as OpenAI sends it."""
+    """Return one event with its name line, as OpenAI sends it."""
     return b"event: " + kind.encode() + b"\n" + sse({"type": kind, **fields})
 
 
 def message(text: str, *, phase: str = "") -> dict[str, Any]:
-    """A whole message item."""
+    """Return a complete message item."""
     part = {"type": "output_text", "text": text, "annotations": []}
     named = {"phase": phase} if phase else {}
     return {"type": "message", "id": _new("msg"), "role": "assistant", "status": "completed", "content": [part]} | named
 
 
 def function_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """A whole call item."""
+    """Return a complete call item."""
     call = {"type": "function_call", "id": _new("fc"), "call_id": _new("call"), "status": "completed"}
     return call | {"name": name, "arguments": json.dumps(arguments)}
 
 
 def reasoning(*summaries: str, **fields: Any) -> dict[str, Any]:
-    """A whole reasoning item, encrypted unless told otherwise."""
+    """Return a complete reasoning item, encrypted by default."""
     rows = [{"type": "summary_text", "text": text} for text in summaries]
     item = {
         "type": "reasoning",
@@ -49,7 +49,7 @@ def reasoning(*summaries: str, **fields: Any) -> dict[str, Any]:
 def answer(
     *items: dict[str, Any], status: str = "completed", streamed: bool = True, usage: Any = None, **fields: Any
 ) -> Reply:
-    """An answer of these items. streamed: with the pieces before each whole item. fields: of the last event."""
+    """Return an answer of these items. streamed: send pieces before each complete item. fields: of the last event."""
 
     def render(request: Recorded) -> Iterator[Part]:
         base = {"id": "resp_1", "object": "response", "model": "test-model", "output": [], "error": None}
@@ -72,12 +72,12 @@ def answer(
 
 
 def says(text: str, **options: Any) -> Reply:
-    """An answer in words."""
+    """Return an answer of text."""
     return answer(message(text), **options)
 
 
 def reasons(calls: Sequence[tuple[str, dict[str, Any]]], text: str = "", thought: str = "I look first.") -> Reply:
-    """Reasoning, perhaps words, and calls."""
+    """Return an answer with reasoning, optional text, and calls."""
     words = [message(text, phase="commentary")] if text else []
     return answer(reasoning(thought), *words, *(function_call(name, given) for name, given in calls))
 

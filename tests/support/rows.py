@@ -1,4 +1,4 @@
-"""Tables of cases that one test checks in one go, for rows of a fraction of a millisecond each."""
+"""Tables of cases checked by one test, for rows that take a fraction of a millisecond each."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,8 +37,8 @@ def each_row(names: str | Sequence[str], rows: Iterable[Any], ids: object = None
                 try:
                     function(**fixtures, **values)
                 except (Exception, pytest.fail.Exception) as error:  # the latter: `pytest.raises`
-                    shown = ", ".join(f"{key}={value!r:.{_SHOWN_CHARS}}" for key, value in values.items())
-                    failures.append(f"{shown}\n    {type(error).__name__}: {error}")
+                    values_text = ", ".join(f"{key}={value!r:.{_SHOWN_CHARS}}" for key, value in values.items())
+                    failures.append(f"{values_text}\n    {type(error).__name__}: {error}")
                     causes.append(error)
             if failures:
                 head = f"{len(failures)} of {len(table)} rows failed:\n"

@@ -1,4 +1,4 @@
-"""A model that says what it was told to, without a server."""
+"""A provider that returns scripted replies, without a server."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 
@@ -7,11 +7,11 @@ from clio.messages import AssistantMessage
 from clio.providers.base import ChatRequest, Chunk, ModelLimits, ToolCallDelta
 
 Reply = str | AssistantMessage | ClioError | Sequence[Chunk | ClioError]
-"""Words; a whole message; an error to raise; or chunks, with an error where the stream is to break."""
+"""Text; a whole message; an error to raise; or chunks, with an error at the point where the stream breaks."""
 
 
 class ScriptedProvider:
-    """Gives one reply to each request, in order; `requests` keeps what it was asked."""
+    """Returns one reply per request, in order; `requests` records the requests."""
 
     def __init__(
         self, replies: Iterable[Reply], *, context_window: int = 128_000, max_output_tokens: int = 8_192
@@ -36,7 +36,7 @@ class ScriptedProvider:
         return self._limits
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
-        """See `Provider`. Raises LookupError when the script is at its end: the test asked too often."""
+        """See `Provider`. Raises LookupError when the script has no more replies."""
         self.requests.append(request)
         if not self._replies:
             raise LookupError(f"the script has no reply to request {len(self.requests)}")

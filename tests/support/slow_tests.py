@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 LIMIT_S = 0.05
-"""A test function is slow from here on: set-up and tear-down included, the slowest of its parameters."""
+"""A test function is slow from this time on: set-up and tear-down included, of its slowest parameter."""
 MANY_S = 0.3
-"""A test function is slow as well if all its parameters together take longer."""
+"""A test function is slow too if all its parameters together take longer."""
 LONG_S = 1.0
-"""A test function is long from here on, all its parameters together."""
+"""A test function is long from this time on, all its parameters together."""
 WHOLE_FILES = ("tests/context/test_retention.py", "tests/test_architecture.py", "tests/torture/test_short.py")
-"""Files in which whichever test runs first pays for all of them, so that only the first is measured as slow."""
+"""Files in which the first test to run sets up for all, so that only the first is measured as slow."""
 FOLDER = Path(__file__).parent.parent
 SLOW_HEAD = """\
 # Tests that `pytest -m fast` leaves out. Written by `make slow-tests`; see docs/development/tests.md.

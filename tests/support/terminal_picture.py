@@ -1,4 +1,4 @@
-"""A terminal that can be read and drawn: pyte with dim text and answers to queries, and an SVG of its cells."""
+"""A terminal emulator for tests: pyte with dim text and answers to queries, and an SVG of its cells."""
 
 import re
 from collections import deque
@@ -39,7 +39,7 @@ COLOURS = {
     "brightyellow": "#f2cc60",
     "brightblue": "#a5d6ff",
     "brightmagenta": "#e2c5ff",
-    "bfightmagenta": "#e2c5ff",  # pyte's own spelling of one of its names
+    "bfightmagenta": "#e2c5ff",  # pyte's own spelling of this name
     "brightcyan": "#b3f0ff",
     "brightwhite": "#ffffff",
 }
@@ -47,7 +47,7 @@ COLOURS = {
 
 @dataclass(frozen=True)
 class Paper:
-    """A terminal's own colours: its background, its text, and faint text."""
+    """A terminal's default colours: background, text, and faint text."""
 
     back: str = BACKGROUND
     front: str = FOREGROUND
@@ -70,7 +70,7 @@ class PictureScreen(pyte.HistoryScreen):
     pyte drops SGR 2; here faint text in the default colour gets the foreground "dim".
     """
 
-    # HistoryScreen wraps every method at every access, so that its pages can be turned, which no test does.
+    # HistoryScreen wraps every method at every access to support paging, which no test uses.
     __getattribute__ = object.__getattribute__
 
     def __init__(self, columns: int, lines: int, reply: Callable[[str], None] | None = None) -> None:
@@ -82,9 +82,9 @@ class PictureScreen(pyte.HistoryScreen):
         self._main_screen: tuple[Any, ...] | None = None  # while a program shows the alternate screen
 
     def draw(self, data: str) -> None:
-        """Draw text as today's terminals do: letters that belong together share their cells, and none is lost.
+        """Draw text as current terminals do: combined letters share their cells, and no text is lost.
 
-        pyte alone gives up the rest of a text at a joiner or a variation selector.
+        pyte alone drops the rest of a text at a joiner or a variation selector.
         """
         if _SIMPLE_TEXT.fullmatch(data) and mode.DECAWM in self.mode and mode.IRM not in self.mode:
             self._draw_simple(data)
@@ -104,7 +104,7 @@ class PictureScreen(pyte.HistoryScreen):
                 self._append(letters[1:])
 
     def _draw_simple(self, text: str) -> None:
-        """Draw letters of one cell each that never combine: nearly all that is drawn, a row at a time."""
+        """Draw letters of one cell each that never combine, a row at a time: nearly all that is drawn."""
         text = text.translate(self.g1_charset if self.charset else self.g0_charset)
         style = self.cursor.attrs[1:]
         made = self._cells.setdefault(style, {})
@@ -124,9 +124,9 @@ class PictureScreen(pyte.HistoryScreen):
             self.dirty.add(self.cursor.y)
 
     def resize(self, lines: int | None = None, columns: int | None = None) -> None:
-        """Change the size as today's terminals do: rows below the cursor go first, then the top ones, into scrollback.
+        """Change the size as current terminals do: rows below the cursor go first, then the top ones, into scrollback.
 
-        pyte alone deletes the top rows and leaves the cursor where it is, on another text.
+        pyte alone deletes the top rows and leaves the cursor in place, on another text.
         """
         if lines is not None and lines < self.lines:
             over = max(self.cursor.y + 1 - lines, 0)
@@ -142,7 +142,7 @@ class PictureScreen(pyte.HistoryScreen):
         super().resize(lines, columns)
 
     def _append(self, marks: str) -> None:
-        """Give these to the letter before the cursor."""
+        """Add these combining marks to the letter before the cursor."""
         cells = self.buffer[self.cursor.y]
         column = self.cursor.x - 1
         while column > 0 and not cells[column].data:
@@ -183,12 +183,12 @@ class PictureScreen(pyte.HistoryScreen):
             self.reply(data)
 
     def scrollback(self) -> list[str]:
-        """The lines that have left the top of the screen, oldest first, without trailing blanks."""
+        """The lines that have scrolled off the screen, oldest first, without trailing blanks."""
         return [line_text(line, self.columns) for line in self.history.top]
 
 
 def _without_extended_colours(attrs: tuple[int, ...]) -> Iterator[int]:
-    """The plain SGR codes: the 2 in `38;2;r;g;b` is not the one for faint."""
+    """Return the plain SGR codes: the 2 in `38;2;r;g;b` does not mean faint."""
     rest = list(attrs)
     while rest:
         code = rest.pop(0)
@@ -199,17 +199,17 @@ def _without_extended_colours(attrs: tuple[int, ...]) -> Iterator[int]:
 
 
 def line_text(cells: dict[int, Char], columns: int) -> str:
-    """The words of one row of cells, without trailing blanks; the empty half of a wide character is skipped."""
+    """Return the text of one row of cells, without trailing blanks; the empty half of a wide character is skipped."""
     return "".join(cells[column].data for column in range(columns)).rstrip()
 
 
 def screen_lines(screen: pyte.Screen) -> list[str]:
-    """The rows of the screen without trailing blanks."""
+    """Return the rows of the screen without trailing blanks."""
     return [line_text(screen.buffer[row], screen.columns) for row in range(screen.lines)]
 
 
 def render_bytes(data: bytes, columns: int = 80, lines: int = 24) -> PictureScreen:
-    """The screen after these bytes; a bare newline also returns the carriage, as a terminal driver does."""
+    """Return the screen after these bytes; a bare newline also returns the carriage, as a terminal driver does."""
     screen = PictureScreen(columns, lines)
     pyte.ByteStream(screen).feed(data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
     return screen
@@ -217,7 +217,7 @@ def render_bytes(data: bytes, columns: int = 80, lines: int = 24) -> PictureScre
 
 @dataclass(frozen=True)
 class Run:
-    """Neighbouring cells of one look. `cells` is their width on the grid."""
+    """Neighbouring cells of the same style. `cells` is their width on the grid."""
 
     column: int
     cells: int
@@ -226,7 +226,7 @@ class Run:
 
 
 def _runs(cells: dict[int, Char], columns: int) -> list[Run]:
-    """A row cut into runs; each wide character stands alone, so that a font of another width cannot shift the rest."""
+    """Split a row into runs; each wide character is separate, so that a font of another width can't shift the rest."""
     runs: list[Run] = []
     for column in range(columns):
         cell = cells[column]
@@ -250,7 +250,7 @@ def _colour(name: str, default: str, paper: Paper) -> str:
 
 
 def _draw(run: Run, top: float, paper: Paper) -> Iterator[str]:
-    """The background and the text of one run, as SVG elements."""
+    """Return the background and the text of one run, as SVG elements."""
     look = run.look
     front, back = _colour(look.fg, paper.front, paper), _colour(look.bg, paper.back, paper)
     if look.reverse:
@@ -280,7 +280,7 @@ def _draw(run: Run, top: float, paper: Paper) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture of an animation: the elements of each row as if it were the first, where the cursor is, how long."""
+    """One frame of an animation: the elements of each row as if it were the first, the cursor, and the duration."""
 
     rows: tuple[str, ...]
     cursor: tuple[int, int] | None
@@ -288,7 +288,7 @@ class Frame:
 
 
 def take_frame(screen: pyte.Screen, seconds: float, paper: Paper = NIGHT) -> Frame:
-    """The screen as it stands, to be shown that long."""
+    """Return the current screen as a frame of this duration."""
     rows = tuple(
         "".join(element for run in _runs(screen.buffer[row], screen.columns) for element in _draw(run, 0.0, paper))
         for row in range(screen.lines)
@@ -298,10 +298,10 @@ def take_frame(screen: pyte.Screen, seconds: float, paper: Paper = NIGHT) -> Fra
 
 
 def animation_of(frames: Sequence[Frame], columns: int, *, title: str = "clio", paper: Paper = NIGHT) -> str:
-    """An SVG that shows the frames one after another, for ever, by CSS alone.
+    """Return an SVG that shows the frames one after another, for ever, by CSS alone.
 
-    Where CSS cannot move anything, and for readers who prefer reduced motion, it is the last frame. Rows that several
-    frames have in common are in the file once.
+    Without CSS animation, and for readers who prefer reduced motion, it shows the last frame. Rows that several frames
+    have in common are in the file once.
     """
     width, height = columns * CELL_WIDTH + 2 * PADDING, len(frames[0].rows) * CELL_HEIGHT + TITLE_BAR + PADDING
     total = sum(frame.seconds for frame in frames)
@@ -351,7 +351,7 @@ def animation_of(frames: Sequence[Frame], columns: int, *, title: str = "clio", 
 
 
 def _svg_head(width: float, height: float, title: str, paper: Paper) -> tuple[str, list[str], str]:
-    """The opening tag; the window and its buttons; the title."""
+    """Return the opening tag, the window with its buttons, and the title."""
     buttons = "".join(
         f'<circle cx="{20 + 18 * number}" cy="17" r="5.5" fill="{fill}"/>'
         for number, fill in enumerate(("#ff5f57", "#febc2e", "#28c840"))
@@ -365,9 +365,9 @@ def _svg_head(width: float, height: float, title: str, paper: Paper) -> tuple[st
 
 
 def svg_of(screen: pyte.Screen, *, title: str = "clio", last_line: int | None = None, paper: Paper = NIGHT) -> str:
-    """A picture of the screen as an SVG that needs no script, no network and no particular font.
+    """Return a picture of the screen as an SVG that needs no script, no network and no particular font.
 
-    last_line: rows to draw from the top; without it the blank rows at the bottom are cut off.
+    last_line: number of rows to draw from the top; without it the blank rows at the bottom are cut off.
     """
     texts = screen_lines(screen)
     rows = last_line or max((number for number, text in enumerate(texts, 1) if text), default=1)

@@ -1,9 +1,9 @@
-"""A sample of a long list is the same in each run, in the order of the list."""
+"""Samples of a long list are the same in each run, in the order of the list."""
 
 from tests.support.examples import is_fuzzing, sample
 
 
-def test_a_sample_is_the_same_every_time_and_another_seed_takes_others() -> None:
+def test_a_sample_is_the_same_every_time_and_differs_for_another_seed() -> None:
     cases = range(1_000)
     taken = sample(cases, 10, "a")
     assert taken == sample(cases, 10, "a") == sorted(taken)
@@ -11,5 +11,5 @@ def test_a_sample_is_the_same_every_time_and_another_seed_takes_others() -> None
     assert is_fuzzing() or taken != sample(cases, 10, "b")
 
 
-def test_a_short_list_is_taken_whole() -> None:
+def test_a_short_list_is_returned_whole() -> None:
     assert list(sample("abc", 3)) == ["a", "b", "c"] == list(sample("abc", 10))

@@ -1,4 +1,4 @@
-"""The helpers other tests lean on: a real program in a real pseudo-terminal, and the picture of its screen."""
+"""The helpers of other tests: a real program in a real pseudo-terminal, and the picture of its screen."""
 
 import os
 import sys
@@ -50,7 +50,7 @@ def test_types_reads_resizes_and_sees_the_exit_code(session: PtySession) -> None
     assert session.wait_exit() == 7
 
 
-def test_waiting_in_vain_shows_the_screen(session: PtySession) -> None:
+def test_a_wait_that_times_out_shows_the_screen(session: PtySession) -> None:
     session.wait_for("ready")
     with pytest.raises(AssertionError, match="ready 60x10"):
         session.wait_for("never said", 0.2)
@@ -65,13 +65,13 @@ def test_scrollback_is_kept(session: PtySession) -> None:
     assert "heard n0\n" in session.everything
 
 
-def test_faint_text_and_true_colour_are_told_apart() -> None:
+def test_faint_text_and_true_colour_are_distinguished() -> None:
     screen = render_bytes(b"\x1b[2mfaint\x1b[0m \x1b[38;2;1;2;3mtrue\x1b[0m \x1b[1mbold\x1b[22mnot\x1b[>4;1m")
     assert [screen.buffer[0][column].fg for column in (0, 5, 6)] == ["dim", "default", "010203"]
     assert screen.buffer[0][11].bold
 
 
-def test_the_picture_is_xml_with_every_word_on_its_cell() -> None:
+def test_the_picture_is_xml_with_every_word_at_its_cell() -> None:
     screen = render_bytes("\x1b[31ma<b\x1b[0m 漢字x\n\n\x1b[7mz\x1b[0m\n\n".encode(), 20, 6)
     assert screen_lines(screen)[:3] == ["a<b 漢字x", "", "z"]
     root = ET.fromstring(svg_of(screen))

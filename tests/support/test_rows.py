@@ -1,4 +1,4 @@
-"""A table that is checked as one test fails for every row that fails, and names each."""
+"""A table checked as one test fails if any row fails, and names each row that fails."""
 
 import inspect
 

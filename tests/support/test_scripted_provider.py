@@ -1,4 +1,4 @@
-"""The provider that plays written replies."""
+"""The provider that returns scripted replies."""
 
 import asyncio
 
@@ -20,11 +20,11 @@ def play(*replies: Reply) -> list[Chunk]:
     return asyncio.run(collect(ScriptedProvider(replies)))
 
 
-def test_words() -> None:
+def test_text_is_streamed_and_completed() -> None:
     assert play("Hello") == [Chunk(text="Hello"), Chunk(finish_reason="stop")]
 
 
-def test_a_message() -> None:
+def test_a_whole_message_is_returned() -> None:
     usage = Usage(prompt_tokens=3)
     message = AssistantMessage(content="Look", tool_calls=(ToolCall(id="c", name="git", arguments="{}"),), usage=usage)
     assert play(message) == [
@@ -33,12 +33,12 @@ def test_a_message() -> None:
     ]
 
 
-def test_an_error() -> None:
+def test_an_error_is_raised() -> None:
     with pytest.raises(RateLimited):
         play(RateLimited("slow"))
 
 
-def test_a_stream_that_breaks() -> None:
+def test_a_stream_can_break() -> None:
     async def watch() -> list[str]:
         seen: list[str] = []
         with pytest.raises(StreamBroken):
@@ -49,7 +49,7 @@ def test_a_stream_that_breaks() -> None:
     assert asyncio.run(watch()) == ["ha"]
 
 
-def test_the_end_of_the_script() -> None:
+def test_the_end_of_the_script_is_an_error() -> None:
     provider = ScriptedProvider(["one"])
     asyncio.run(collect(provider))
     with pytest.raises(LookupError, match="no reply to request 2"):
@@ -57,7 +57,7 @@ def test_the_end_of_the_script() -> None:
     assert provider.requests == [REQUEST, REQUEST]
 
 
-def test_it_is_a_provider() -> None:
+def test_it_implements_the_provider_protocol() -> None:
     provider: Provider = ScriptedProvider([], context_window=8_000)
     assert (provider.name, provider.model) == ("scripted", "scripted")
     assert asyncio.run(provider.limits()).context_window == 8_000

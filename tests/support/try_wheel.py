@@ -1,4 +1,4 @@
-"""Install the wheel of a folder in an empty venv and ask it one question: `python -m tests.support.try_wheel dist`."""
+"""Install the wheel of a folder in an empty venv and ask it a question: `python -m tests.support.try_wheel dist`."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def try_wheel(folder: Path) -> None:
 
 
 def run(argv: list[str], cwd: Path) -> str:
-    """Return the standard output of a program that has no keys and an empty home."""
+    """Return the standard output of a program without API keys and with an empty home."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "CLIO_", "PYTHON"))}
     env |= {"HOME": str(cwd), "USERPROFILE": str(cwd)}
     done = subprocess.run(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

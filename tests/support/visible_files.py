@@ -1,4 +1,4 @@
-"""Files that a program in the sandbox can read although the tests may lie in /tmp, of which it gets one of its own."""
+"""Files that programs in the sandbox can read even if the tests are in /tmp, which the sandbox replaces."""
 
 import atexit
 import shutil

@@ -1,4 +1,4 @@
-"""Wait for a condition instead of a fixed time: a busy machine is slow, not wrong."""
+"""Wait for a condition instead of a fixed time, so that tests pass on a busy machine."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ def happens_within(timeout_s: float, condition: Callable[[], object]) -> bool:
 
 
 async def wait_until_async(condition: Callable[[], object], timeout_s: float = TIMEOUT_S) -> None:
-    """The same inside an event loop, which goes on meanwhile."""
+    """Do the same as `wait_until` inside an event loop, which runs meanwhile."""
     end = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end, f"still not true after {timeout_s:g} s: {describe(condition)}"
@@ -38,21 +38,21 @@ async def wait_until_async(condition: Callable[[], object], timeout_s: float = T
 
 
 async def run_loop_once(times: int = 1) -> None:
-    """Let every callback that is ready in the event loop run, `times` times; no time passes."""
+    """Run the ready callbacks of the event loop `times` times; no time passes."""
     for _ in range(times):
         await asyncio.sleep(0)
 
 
 def describe(condition: Callable[[], object]) -> str:
-    """The file and line where the condition was written."""
+    """Return the file and line of the condition."""
     code = getattr(condition, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(condition)
 
 
 def wait_for_later_file_times(folder: Path) -> None:
-    """Block until files written from now on get a later modification time than those written before.
+    """Block until newly written files get a later modification time than those written before.
 
-    A file system's clock goes in steps of up to some milliseconds. `folder` must be on that file system.
+    A file system's clock advances in steps of some milliseconds. `folder` must be on that file system.
     """
     now = time.time_ns()
     probe = folder / f"clock-{os.getpid()}"
@@ -71,10 +71,10 @@ def has_text(path: Path) -> bool:
 
 
 class SteppedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock stands still until `pass_time`; work in threads runs one by one.
+    """An event loop whose clock is stopped except in `pass_time`; work in threads runs one by one.
 
-    Timers fire in the order of their times, however busy the machine is. `asyncio.sleep` and `asyncio.timeout` in it
-    end only through `pass_time`.
+    Timers fire in the order of their times, however busy the machine is. `asyncio.sleep` and `asyncio.timeout` end only
+    through `pass_time`.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         return self._now
 
     async def pass_time(self, seconds: float) -> None:
-        """Move the clock on, then let what is due run, and the work in threads that it started end."""
+        """Advance the clock, then run what is due and wait for the work in threads that it started."""
         self._now += seconds
         await run_loop_once(3)
         await self.run_in_executor(None, int)

@@ -1,7 +1,7 @@
-"""A walk through one real clio: a screen is taken at each moment, compared with the one on record, and checked.
+"""A walk through one real clio: each step takes a screen, compares it with the recorded one, and checks it.
 
-WALK=write pytest tests/entrypoints/test_walk.py          the screens are recorded again; then look at each
-WALK_PICTURES=/tmp/walk pytest tests/entrypoints/test_walk.py    and an SVG of each, in colour
+WALK=write pytest tests/entrypoints/test_walk.py          record the screens again; then look at each
+WALK_PICTURES=/tmp/walk pytest tests/entrypoints/test_walk.py    also write an SVG of each, in colour
 
 A record is the text of the screen and, at 80 columns, its coloured rows with the names of the colours in brackets.
 """
@@ -26,9 +26,9 @@ from tests.support.terminal_picture import DIM_FG, PictureScreen, line_text, svg
 ROOT = Path(__file__).parent.parent.parent
 GOLDEN = Path(__file__).parent.parent / "golden" / "walk"
 COLOURED_AT = 80  # columns of the walk whose records name the colours
-# Read at once: a test has a bare environment.
+# Read at import: tests run with a bare environment.
 _WRITES, _PICTURES = os.environ.get("WALK") == "write", os.environ.get("WALK_PICTURES")
-# Durations are as wide as one another and always shown, so that a slow machine changes no line.
+# Durations always have the same width and are always shown, so that a slow machine changes no line.
 STEADY = """
 import clio.ui.reader.screen as reader
 import clio.ui.pipe_screen as pipe, clio.ui.footer as footer, clio.ui.turn_display as display
@@ -42,8 +42,8 @@ processes.MIN_REPORTED_S = 0.0
 _SPINNER = re.compile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]")
 _VARYING = (
     (_SPINNER, "⠹"),
-    (re.compile(r"\n{3,}(?=[⠹❯] )"), "\n\n"),  # rows held for what was drawn for a moment, if a frame was due then
-    (re.compile(r", \d+\.\d s$", re.M), ""),  # told of slow calls only
+    (re.compile(r"\n{3,}(?=[⠹❯] )"), "\n\n"),  # rows kept free for what was drawn for a moment, if a frame was due then
+    (re.compile(r", \d+\.\d s$", re.M), ""),  # shown for slow calls only
     (re.compile(r"\b\d+(\.\d+)? (?=m?s\b)"), "1.2 "),
     (re.compile(r"\bclio \d+\.\d+\S*"), "clio 1.0.0"),
     (re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}"), "4000"),
@@ -56,25 +56,25 @@ _VARYING = (
     (re.compile(r"(?<=\s)\d\d:\d\d(:\d\d)?(?=\s|$)"), "10:24"),
 )
 _BAR = re.compile("[█▓▒≡■░·]{10,}")
-_QUIET_S = 0.4  # a recording waits until the terminal has been silent for so long
+_QUIET_S = 0.4  # recording waits until the terminal has been silent this long
 _PATIENCE_S = 30.0
 _SIGNS = {"⏎": "enter", "⎋": "escape", "⇥": "tab", "↑": "up", "↓": "down", "⌫": "backspace"}
 IDLE = r"[^⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]*❯ Ask[^\n]*\n+(?:[^\n]*\n)?test-model · [^\n]*\Z"
-"""Nothing runs, and the line is empty; behind what must be shown before it."""
+"""Matches when nothing runs and the input line is empty; put the required text before it."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """Something typed, what the screen shows then, and the name of the record; without a name none is taken.
+    """Text to type, what the screen shows then, and the name of the record; without a name nothing is recorded.
 
     Attributes:
         typed: keys; "⏎" is Enter, "⎋" Esc, "⇥" Tab, "↑" and "↓" the arrows, "⌃x" Ctrl and a letter.
-        replies: what the model answers from now on, in addition to what is left.
-        act: done after typing, such as a change of the size.
-        shows: a regular expression for the screen, or for what stands after `since`.
+        replies: further answers of the model, after those that are left.
+        act: called after typing, such as a change of the size.
+        shows: a regular expression for the screen, or for the text after `since`.
         since: the record begins at the last row with this text, also in the scrollback; by default at the line that
             was sent last.
-        counts: False where the numbers are those of a prompt that changes with clio.
-        varies: the screen differs from machine to machine or from one moment to the next, so it is only checked.
+        counts: False if the numbers depend on a prompt that changes with clio.
+        varies: the screen differs between machines or moments, so it is only checked.
     """
 
     shows: str
@@ -88,9 +88,9 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Walk:
-    """The terminal, and the screens that were not as they should be.
+    """The terminal, and the differences found so far.
 
-    columns: names the folder of the screens on record. breaks: whether the terminal may break lines.
+    columns: names the folder of the recorded screens. breaks: whether the terminal may break lines.
     """
 
     def __init__(self, terminal: PtySession, columns: int, server: ChatServer, *, breaks: bool = False) -> None:
@@ -103,7 +103,7 @@ class Walk:
         self._checks = _Checks(breaks=breaks)
 
     def run(self, steps: Sequence[Step]) -> None:
-        """Walk these steps."""
+        """Do these steps."""
         for step in steps:
             self.server.add(*step.replies)
             for key in re.findall(r"⌃.|.", step.typed, re.S):
@@ -117,7 +117,7 @@ class Walk:
                 self.look(step)
 
     def _wait_for(self, step: Step) -> None:
-        """Wait until the screen, or all since the last place of a text, shows what it should."""
+        """Wait until the screen, or the text since the last occurrence of `since`, matches."""
         if not step.since:
             self.terminal.wait_for_screen(step.shows, _PATIENCE_S)
         else:
@@ -128,7 +128,7 @@ class Walk:
             )
 
     def look(self, step: Step) -> None:
-        """Compare the screen with the record and check it; differences and faults are kept for the end of the walk."""
+        """Compare the screen with the record and check it; the end of the walk reports differences and faults."""
         self._counts = step.counts
         path = GOLDEN / str(self.columns) / f"{step.name}.txt"
         if step.varies:
@@ -144,11 +144,11 @@ class Walk:
         self._draw(path.stem)
 
     def forget(self) -> None:
-        """What was printed may be gone or wrapped again now."""
+        """Allow that printed text disappears or is wrapped differently from now on."""
         self._checks.printed = []
 
     def resize(self, columns: int) -> None:
-        """Give the terminal other columns."""
+        """Change the number of columns of the terminal."""
         self.terminal.resize(columns, self.terminal.screen.lines)
         self.forget()
 
@@ -163,7 +163,7 @@ class Walk:
             self.terminal.take_in(0.05)
 
     def _shown(self, since: str) -> str:
-        """The screen, or all since a text; what differs from run to run replaced, and many blank rows told in one."""
+        """Return the screen, or all since a text; varying parts are replaced, and many blank rows shortened to one."""
         self.terminal.take_in()
         screen = self.terminal.screen
         rows = list_rows(screen)
@@ -203,12 +203,12 @@ def _control(key: str) -> str:
 
 
 def list_rows(screen: PictureScreen) -> list[dict[int, Char]]:
-    """The rows of scrollback and screen, as cells."""
+    """Return the rows of scrollback and screen, as cells."""
     return [*screen.history.top, *(screen.buffer[row] for row in range(screen.lines))]
 
 
 def name_colours(cells: dict[int, Char], columns: int) -> str:
-    """The row with its colours in brackets, as in "[green]●[] read a.py"; "" if it has none."""
+    """Return the row with its colours in brackets, as in "[green]●[] read a.py"; "" if it has no colour."""
     looks = [_name_look(cells[column]) for column in range(columns)]
     if not any(looks):
         return ""
@@ -235,7 +235,7 @@ def _name_look(cell: Char) -> str:
 
 @cache
 def _name_hue(colour: str) -> str:
-    """What an eye calls it, so that a change of a shade changes no record."""
+    """Return a common name of the colour, so that a change of a shade changes no record."""
     if not re.fullmatch(r"[0-9a-f]{6}", colour):
         return "dim" if colour in (DIM_FG, "brightblack") else colour.removeprefix("bright").replace("brown", "yellow")
     red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4))
@@ -259,7 +259,7 @@ _OLD_WORDING = re.compile(
 _STATUS = re.compile(r"^\S.* · (?:ask|edits|all|plan|auto)\b")
 _INPUT = re.compile(r"^❯ ")
 _EMPTY = re.compile(r"^❯ (?:Ask|Enter|↑|esc)")
-"""An input line with a hint: no menu is open."""
+"""Matches an input line with a hint: no menu is open."""
 _HEX = re.compile("[a-f]+")
 _WAITING = re.compile(r"queued \d+: |steering: ")
 _WORD = re.compile(r"(?<![\w…])[A-Za-z]{3,}(?![\w…])")
@@ -267,7 +267,7 @@ _WORD = re.compile(r"(?<![\w…])[A-Za-z]{3,}(?![\w…])")
 
 @cache
 def read_vocabulary() -> frozenset[str]:
-    """The words of clio's sources and documents and of the tests: part of a word is none of them."""
+    """Return the words of clio's sources, documents and tests, to recognize words that are cut off."""
     folders = (("clio", "*.py"), ("prompts", "*.md"), ("docs", "*.md"), ("tests/support", "*.py"))
     files = [file for folder, pattern in folders for file in (ROOT / folder).rglob(pattern)]
     files.append(ROOT / "tests" / "entrypoints" / "test_walk.py")
@@ -280,14 +280,14 @@ def _read_words(file: Path) -> str:
 
 
 class _Checks:
-    """What holds on every screen, whatever its record says."""
+    """Checks for every screen, independent of its record."""
 
     def __init__(self, *, breaks: bool) -> None:
         self.printed: list[str] = []
         self._breaks = breaks
 
     def find_faults(self, screen: PictureScreen) -> Iterator[str]:
-        """What is wrong with this screen."""
+        """Return the faults of this screen."""
         rows = [line_text(row, screen.columns) for row in list_rows(screen)]
         shown = rows[-screen.lines :]
         text = "\n".join(shown)
@@ -303,7 +303,7 @@ class _Checks:
         yield from self._find_moved_rows(rows, screen)
 
     def _find_moved_rows(self, rows: list[str], screen: PictureScreen) -> Iterator[str]:
-        """Whether what was printed is still as it was, and the status line is the last row.
+        """Check that printed text has not changed, and that the status line is the last row.
 
         A menu, a list, a question or a long line may hide what is on the screen, but not change the scrollback.
         """

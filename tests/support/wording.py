@@ -4,7 +4,7 @@ import re
 
 
 def mentions(text: str, *facts: object) -> bool:
-    """Whether one line of the text holds all facts, in this order, each as whole words.
+    """Whether one line of the text has all facts, in this order, each as whole words.
 
     A fact is what a user relies on: a number with its unit, a path, a name, an id, a command, a key word. The words
     between them may change.

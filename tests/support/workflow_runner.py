@@ -1,7 +1,8 @@
-"""Run the steps of a GitHub action or the script of a GitLab job as their runners do, from the YAML itself.
+"""Run the steps of a GitHub action or the script of a GitLab job from the YAML, as their runners do.
 
-Only what this repository uses is known; anything else is an error, so that a test can't pass over it. Expressions are
-evaluated in `env`, `if`, `with` and `working-directory`. One in `run` is an error: there it would become code.
+Only features that this repository uses are supported; others are an error, so that a test can't ignore them.
+Expressions are evaluated in `env`, `if`, `with` and `working-directory`. In `run` they are an error, because there
+they would become code.
 """
 
 import json
@@ -33,7 +34,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def evaluate(expression: str, contexts: Mapping[str, Any]) -> Any:
-    """The value of an expression. Raises ValueError for what is not known here."""
+    """Return the value of an expression. Raises ValueError for what is not supported."""
     code: list[str] = []
     at = 0
     expression = expression.strip()
@@ -70,7 +71,7 @@ def evaluate(expression: str, contexts: Mapping[str, Any]) -> Any:
 
 
 def fill(text: str, contexts: Mapping[str, Any]) -> str:
-    """The text with the values of its expressions."""
+    """Return the text with its expressions replaced by their values."""
 
     def value(found: re.Match[str]) -> str:
         result = evaluate(found[1], contexts)
@@ -84,7 +85,7 @@ def run_action(
 ) -> Result:
     """Run the composite action in `folder` with these inputs.
 
-    python: takes the place of what the step "Install clio" would make; `uses` steps are not run.
+    python: replaces the result of the step "Install clio"; `uses` steps are not run.
     """
     action = load(folder / "action.yml")
     unknown = set(given) - set(action["inputs"])
@@ -111,7 +112,7 @@ def run_action(
 
 
 def make_environment(folder: Path, python: str) -> None:
-    """A `bin/python` that is this Python, in which clio is installed."""
+    """Make a folder with `bin/python` that is this Python, in which clio is installed."""
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "python").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n', encoding="utf-8")
     (folder / "bin" / "python").chmod(0o755)

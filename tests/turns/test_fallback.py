@@ -12,7 +12,7 @@ from clio.agent.user_interface import Notice, Retrying, StreamRestarted
 from clio.messages import AssistantMessage
 from tests.support.chat_server import Script, cut, error
 from tests.support.harness import Harness, make_repository
-from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.protocol_server import ProtocolAnswer, ProtocolServer
 from tests.support.wording import mentions
 
 FILES = {"calc.py": "def add(a, b):\n    return a - b\n"}
@@ -32,8 +32,8 @@ def make(tmp_path: Path) -> Iterator[Make]:
     with ExitStack() as stack:
 
         def build(
-            first: list[Said | Script],
-            second: list[Said | Script],
+            first: list[ProtocolAnswer | Script],
+            second: list[ProtocolAnswer | Script],
             more: str = "",
             prices: str = "",
             alias: str = "",
@@ -69,7 +69,7 @@ BUSY = [error(429, headers={"Retry-After": "0"}), error(500), error(529), error(
 
 
 def test_the_next_model_takes_the_step_after_the_retries(make: Make) -> None:
-    harness, first, second = make([*BUSY], [Said(text="from the second")])
+    harness, first, second = make([*BUSY], [ProtocolAnswer(text="from the second")])
     assert harness.app.answering is harness.app.provider
     finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.text) == ("done", "from the second")
@@ -85,9 +85,9 @@ def test_the_next_model_takes_the_step_after_the_retries(make: Make) -> None:
 
 
 def test_it_happens_in_the_middle_of_a_tool_loop(make: Make) -> None:
-    call = Said(reasoning="look", calls=[("read_file", {"path": "calc.py"})])
-    again = Said(reasoning="more", calls=[("find_files", {"pattern": "*.py"})])
-    harness, first, second = make([call, *BUSY], [again, Said(text="It subtracts.")])
+    call = ProtocolAnswer(reasoning="look", calls=[("read_file", {"path": "calc.py"})])
+    again = ProtocolAnswer(reasoning="more", calls=[("find_files", {"pattern": "*.py"})])
+    harness, first, second = make([call, *BUSY], [again, ProtocolAnswer(text="It subtracts.")])
     finished = asyncio.run(harness.turn("what does add do?"))
     assert (finished.status, finished.text, finished.steps) == ("done", "It subtracts.", 3)
     body = posts(second)[0].body
@@ -104,8 +104,8 @@ def test_it_happens_in_the_middle_of_a_tool_loop(make: Make) -> None:
 def test_the_first_is_asked_once_after_the_cooldown_and_is_the_first_again(make: Make) -> None:
     clock = [1000.0]
     harness, first, _ = make(
-        [*BUSY, error(503), Said(text="I am back"), Said(text="still here")],
-        [Said(text="one"), Said(text="two"), Said(text="three")],
+        [*BUSY, error(503), ProtocolAnswer(text="I am back"), ProtocolAnswer(text="still here")],
+        [ProtocolAnswer(text="one"), ProtocolAnswer(text="two"), ProtocolAnswer(text="three")],
         more="fallback_cooldown_s: 60\n",
     )
     harness.app.fallback._now = lambda: clock[0]  # type: ignore[attr-defined]
@@ -130,26 +130,26 @@ def test_the_first_is_asked_once_after_the_cooldown_and_is_the_first_again(make:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_what_the_user_must_put_right_is_not_passed_on(make: Make, status: int) -> None:
-    harness, _, second = make([error(status)] * 3, [Said(text="never")])
+    harness, _, second = make([error(status)] * 3, [ProtocolAnswer(text="never")])
     assert asyncio.run(harness.turn("?")).status in ("refused", "failed")
     assert posts(second) == []
 
 
 def test_a_used_up_quota_is_passed_on(make: Make) -> None:
     body = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
-    harness, first, _ = make([error(429, body)], [Said(text="here")])
+    harness, first, _ = make([error(429, body)], [ProtocolAnswer(text="here")])
     assert asyncio.run(harness.turn("?")).text == "here"
     assert len(posts(first)) == 1
 
 
 def test_a_server_that_is_not_there_is_passed_on(make: Make) -> None:
-    harness, _, _ = make([], [Said(text="here")], base_url="http://127.0.0.1:9/v1")
+    harness, _, _ = make([], [ProtocolAnswer(text="here")], base_url="http://127.0.0.1:9/v1")
     assert asyncio.run(harness.turn("?")).text == "here"
     assert any("connection refused" in text for text in notices(harness))
 
 
 def test_an_answer_that_breaks_off_is_replaced(make: Make) -> None:
-    harness, _, _ = make([cut("I think it is")] * 5, [Said(text="It is two.")])
+    harness, _, _ = make([cut("I think it is")] * 5, [ProtocolAnswer(text="It is two.")])
     asyncio.run(harness.turn("?"))
     assert harness.shown == "It is two."
     assert harness.seen(StreamRestarted)
@@ -167,7 +167,7 @@ def test_where_all_fail_the_last_failure_is_reported(make: Make) -> None:
 
 def test_a_fallback_of_unknown_price_is_not_asked_under_a_limit(make: Make) -> None:
     of_a_maker = "provider: moonshot, "  # what is at an address of this machine costs nothing
-    harness, _, second = make([*BUSY], [Said(text="never")], prices=PRICES, max_cost="5", alias=of_a_maker)
+    harness, _, second = make([*BUSY], [ProtocolAnswer(text="never")], prices=PRICES, max_cost="5", alias=of_a_maker)
     assert asyncio.run(harness.turn("?")).status == "failed"
     assert posts(second) == []
     assert any("--max-cost cannot be enforced" in text for text in notices(harness))
@@ -175,7 +175,7 @@ def test_a_fallback_of_unknown_price_is_not_asked_under_a_limit(make: Make) -> N
 
 def test_the_limit_holds_for_the_fallback(make: Make) -> None:
     dear = PRICES + "  claude-x: {input: 500000, output: 500000, as_of: 2026-11-01}\n"
-    harness, _, second = make([*BUSY], [Said(text="never")], prices=dear, max_cost="1")
+    harness, _, second = make([*BUSY], [ProtocolAnswer(text="never")], prices=dear, max_cost="1")
     assert asyncio.run(harness.turn("?")).status == "max_cost"
     assert posts(second) == []
 
@@ -183,8 +183,8 @@ def test_the_limit_holds_for_the_fallback(make: Make) -> None:
 def test_its_own_smaller_window_trims_what_it_is_sent(make: Make, tmp_path: Path) -> None:
     long = "word " * 9_000
     harness, first, second = make(
-        [Said(text="noted"), Said(text="noted too"), *BUSY, Said(text="mine again")],
-        [Said(text="small")],
+        [ProtocolAnswer(text="noted"), ProtocolAnswer(text="noted too"), *BUSY, ProtocolAnswer(text="mine again")],
+        [ProtocolAnswer(text="small")],
         more="",
     )
     config = tmp_path / "home" / "config.yaml"
@@ -204,7 +204,7 @@ def test_its_own_smaller_window_trims_what_it_is_sent(make: Make, tmp_path: Path
 
 
 def test_an_alias_that_is_wrong_is_reported_and_passed_over(make: Make) -> None:
-    harness, _, _ = make([*BUSY], [Said(text="here")])
+    harness, _, _ = make([*BUSY], [ProtocolAnswer(text="here")])
     text = (harness.loaded.home / "config.yaml").read_text()
     (harness.loaded.home / "config.yaml").write_text(
         text.replace("fallback: [second]", "fallback: [wrong, second]").replace(

@@ -44,7 +44,7 @@ def test_turns_with_changes_commands_and_sub_agents_start_nothing(hostile: Hosti
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     assert "six" in str(server.requests[1].body["messages"])
     assert (project / "deep" / "f.x").exists() and not (project / "c.i").exists()
-    assert hostile.sprung() == set()
+    assert hostile.find_run_traps() == set()
 
 
 @pytest.mark.sampled(3)
@@ -63,7 +63,7 @@ def test_commands_start_nothing(hostile: HostileRepository, project: Path, words
     with ChatServer([text("fine")] * 3) as server:
         done = clio(project, *words, server=server)
     assert done.returncode == code, (done.stdout, done.stderr)
-    assert hostile.sprung() == set()
+    assert hostile.find_run_traps() == set()
     assert "Traceback" not in done.stderr
     if words[0] == "--worktree":
         assert "clio config trust" in done.stderr

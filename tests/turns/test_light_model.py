@@ -14,7 +14,7 @@ from clio.agent.user_interface import Notice
 from clio.errors import ProviderError
 from tests.support.chat_server import Script, error
 from tests.support.harness import Harness, make_repository
-from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.protocol_server import ProtocolAnswer, ProtocolServer
 from tests.support.wording import mentions
 
 SECRET = "tok-4711-of-the-command"
@@ -45,7 +45,7 @@ def light(server: ProtocolServer, more: str = "") -> str:
 
 
 def test_the_light_model_answers_side_questions_and_nothing_else(tmp_path: Path, servers: Any) -> None:
-    main, small = servers([Said(text="hello")], [Said(text="yes")])
+    main, small = servers([ProtocolAnswer(text="hello")], [ProtocolAnswer(text="yes")])
     harness = make(tmp_path, main, light(small))
 
     async def both() -> tuple[str, str]:
@@ -57,12 +57,12 @@ def test_the_light_model_answers_side_questions_and_nothing_else(tmp_path: Path,
 
 
 def test_without_one_the_main_model_answers(tmp_path: Path, servers: Any) -> None:
-    (main,) = servers([Said(text="yes")])
+    (main,) = servers([ProtocolAnswer(text="yes")])
     assert asyncio.run(side(make(tmp_path, main, ""))) == "yes"
 
 
 def test_a_light_model_that_cannot_be_opened_is_reported_once(tmp_path: Path, servers: Any) -> None:
-    (main,) = servers([Said(text="yes"), Said(text="yes")])
+    (main,) = servers([ProtocolAnswer(text="yes"), ProtocolAnswer(text="yes")])
     harness = make(tmp_path, main, "models: {small: {provider: nosuch}}\nlight_model: small\n")
     assert [asyncio.run(side(harness)), asyncio.run(side(harness))] == ["yes", "yes"]
     assert len([event for event in harness.seen(Notice) if "light_model 'small' is not used" in event.text]) == 1
@@ -76,7 +76,7 @@ def test_a_light_model_that_refuses_ends_only_the_question(tmp_path: Path, serve
 
 
 def test_a_light_model_of_unknown_price_is_not_used_under_a_limit(tmp_path: Path, servers: Any) -> None:
-    main, small = servers([Said(text="yes")], [])
+    main, small = servers([ProtocolAnswer(text="yes")], [])
     harness = make(tmp_path, main, light(small, ", provider: moonshot"), max_cost="1")
     assert asyncio.run(side(harness)) == "yes"
     assert any("--max-cost cannot be enforced" in event.text for event in harness.seen(Notice))
@@ -84,7 +84,7 @@ def test_a_light_model_of_unknown_price_is_not_used_under_a_limit(tmp_path: Path
 
 def test_a_key_of_a_command_is_in_no_event_and_no_file(tmp_path: Path, servers: Any) -> None:
     (main,) = servers(
-        [Said(text=f"your key is {SECRET}, is it not"), error(400, {"error": {"message": f"bad {SECRET}"}})]
+        [ProtocolAnswer(text=f"your key is {SECRET}, is it not"), error(400, {"error": {"message": f"bad {SECRET}"}})]
     )
     script = tmp_path / "key.py"
     script.write_text(f"print({SECRET!r})")
@@ -104,7 +104,7 @@ def test_a_key_of_a_command_is_in_no_event_and_no_file(tmp_path: Path, servers: 
 
 
 def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: Path, servers: Any) -> None:
-    main, small = servers([Said(text="main")], [Said(text="one"), Said(text="two")])
+    main, small = servers([ProtocolAnswer(text="main")], [ProtocolAnswer(text="one"), ProtocolAnswer(text="two")])
     harness = make(tmp_path, main, light(small))
 
     async def first() -> str:
@@ -127,7 +127,7 @@ def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: 
 
 
 def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, servers: Any) -> None:
-    main, small = servers([Said(text="one"), Said(text="two")], [])
+    main, small = servers([ProtocolAnswer(text="one"), ProtocolAnswer(text="two")], [])
     harness = make(tmp_path, main, light(small))
     harness.take_model_as_configured()
 
@@ -162,7 +162,7 @@ def choose_on_the_server_of_small(tmp_path: Path, main: ProtocolServer, small: P
 
 @pytest.mark.parametrize("name", ["beside-tiny", "main"])
 def test_a_model_named_on_an_aliass_server_is_resumed_on_that_server(tmp_path: Path, servers: Any, name: str) -> None:
-    main, small = servers([], [Said(text="one"), Said(text="two"), Said(text="three")])
+    main, small = servers([], [ProtocolAnswer(text="one"), ProtocolAnswer(text="two"), ProtocolAnswer(text="three")])
     session = choose_on_the_server_of_small(tmp_path, main, small, name)
     for answer in ("two", "three"):  # the second resume reads what the first one recorded
         again = make(tmp_path, main, light(small))
@@ -180,7 +180,7 @@ def test_a_model_named_on_an_aliass_server_is_resumed_on_that_server(tmp_path: P
 
 
 def test_a_model_whose_alias_was_removed_is_not_asked_for_elsewhere(tmp_path: Path, servers: Any) -> None:
-    main, small = servers([Said(text="hello")], [Said(text="one")])
+    main, small = servers([ProtocolAnswer(text="hello")], [ProtocolAnswer(text="one")])
     session = choose_on_the_server_of_small(tmp_path, main, small, "beside-tiny")
     again = make(tmp_path, main, "models: {}\n")
     again.take_model_as_configured()
@@ -195,7 +195,7 @@ def test_a_model_whose_alias_was_removed_is_not_asked_for_elsewhere(tmp_path: Pa
 
 
 def test_a_session_whose_alias_is_gone_is_resumed_with_a_warning(tmp_path: Path, servers: Any) -> None:
-    main, small = servers([Said(text="hello")], [Said(text="one")])
+    main, small = servers([ProtocolAnswer(text="hello")], [ProtocolAnswer(text="one")])
     harness = make(tmp_path, main, light(small))
 
     async def first() -> str:

@@ -15,7 +15,7 @@ from clio.messages import AssistantMessage, Message
 from clio.security.approval import Answer
 from tests.support.chat_server import Recorded
 from tests.support.harness import Harness, make_repository
-from tests.support.protocol_server import ProtocolServer, Said, protocol_of
+from tests.support.protocol_server import ProtocolAnswer, ProtocolServer, protocol_of
 from tests.turns.test_interrupts import interrupt_at
 
 WINDOW = "context_window: 24000\n"
@@ -25,20 +25,20 @@ PNG = bytes.fromhex(
 )
 
 
-def session_script() -> Iterator[list[Said]]:
+def session_script() -> Iterator[list[ProtocolAnswer]]:
     """The answers to each of the user's messages: sixty in all."""
     for number in range(12):
         name = f"f{number}.txt"
         yield [
-            Said(
+            ProtocolAnswer(
                 reasoning=f"I will look at {name}.",
                 text="Looking.",
                 calls=[("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})],
             ),
-            Said(reasoning="One is missing.", calls=[("read_file", {"path": "missing.txt"})]),
-            Said(reasoning="Write it.", calls=[("write_file", {"path": name, "content": "word " * 400})]),
-            Said(calls=[("read_file", {"path": name})]),
-            Said(reasoning="All there.", text=f"Wrote {name}."),
+            ProtocolAnswer(reasoning="One is missing.", calls=[("read_file", {"path": "missing.txt"})]),
+            ProtocolAnswer(reasoning="Write it.", calls=[("write_file", {"path": name, "content": "word " * 400})]),
+            ProtocolAnswer(calls=[("read_file", {"path": name})]),
+            ProtocolAnswer(reasoning="All there.", text=f"Wrote {name}."),
         ]
 
 
@@ -76,7 +76,7 @@ def play(tmp_path: Path, first: str, then: str) -> tuple[list[dict[str, Any]], l
         async def main() -> None:
             for number, answers in enumerate(session_script()):
                 if number == 4:
-                    server.add(Said(text="I was about to say", stalls=True).reply())
+                    server.add(ProtocolAnswer(text="I was about to say", stalls=True).reply())
                     harness.events.clear()
                     await interrupt_at(harness, "never mind", TextDelta)
                 server.add(*(answer.reply() for answer in answers))

@@ -19,7 +19,7 @@ from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, find_image_size, read
 from clio.messages import ToolMessage, blob_handles
 from clio.tokens import IMAGE_TOKENS, message_units
 from tests.support.harness import Harness, make_repository
-from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.protocol_server import ProtocolAnswer, ProtocolServer
 from tests.support.rows import each_row
 from tests.support.wording import mentions
 
@@ -55,7 +55,7 @@ class Desks:
         self._folder = folder
         self._stack = stack
 
-    def __call__(self, answers: list[Said], protocol: str = "responses", **overrides: Any) -> Harness:
+    def __call__(self, answers: list[ProtocolAnswer], protocol: str = "responses", **overrides: Any) -> Harness:
         project = self._folder / "project"
         if not project.exists():
             make_repository(project, {"calc.py": "x = 1\n"})
@@ -72,8 +72,8 @@ def harnesses(tmp_path: Path) -> Iterator[Desks]:
         yield Desks(tmp_path, stack)
 
 
-def read(path: str) -> Said:
-    return Said(calls=[("read_file", {"path": path})])
+def read(path: str) -> ProtocolAnswer:
+    return ProtocolAnswer(calls=[("read_file", {"path": path})])
 
 
 def play(harness: Harness, *texts: str) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def result(harness: Harness) -> ToolMessage:
 
 
 def test_a_picture_is_shown_over_responses(harnesses: Desks) -> None:
-    harness = harnesses([read("shot.png"), Said(text="black")])
+    harness = harnesses([read("shot.png"), ProtocolAnswer(text="black")])
     (harness.project / "shot.png").write_bytes(PNG)
     _, second = play(harness, "what is on shot.png?")
     output = second["input"][-1]
@@ -103,7 +103,7 @@ def test_a_picture_is_shown_over_responses(harnesses: Desks) -> None:
 
 
 def test_a_picture_is_shown_over_messages(harnesses: Desks) -> None:
-    harness = harnesses([read("shot.png"), Said(text="black")], "messages", model="claude-sonnet-5-5")
+    harness = harnesses([read("shot.png"), ProtocolAnswer(text="black")], "messages", model="claude-sonnet-5-5")
     (harness.project / "shot.png").write_bytes(PNG)
     _, second = play(harness, "what is on shot.png?")
     (block,) = [one for one in second["messages"][-1]["content"] if one["type"] == "tool_result"]
@@ -113,7 +113,7 @@ def test_a_picture_is_shown_over_messages(harnesses: Desks) -> None:
 
 
 def test_it_is_kept_and_there_after_resuming_although_the_file_is_gone(harnesses: Desks) -> None:
-    harness = harnesses([read("shot.png"), Said(text="black"), Said(text="still")])
+    harness = harnesses([read("shot.png"), ProtocolAnswer(text="black"), ProtocolAnswer(text="still")])
     (harness.project / "shot.png").write_bytes(PNG)
     play(harness, "look")
     message = result(harness)
@@ -129,7 +129,7 @@ def test_it_is_kept_and_there_after_resuming_although_the_file_is_gone(harnesses
 
 
 def test_a_model_that_takes_none_is_reported_so(harnesses: Desks) -> None:
-    harness = harnesses([read("shot.png"), Said(text="I cannot see it")], model="gpt-3.5-turbo")
+    harness = harnesses([read("shot.png"), ProtocolAnswer(text="I cannot see it")], model="gpt-3.5-turbo")
     (harness.project / "shot.png").write_bytes(PNG)
     _, second = play(harness, "look")
     output = second["input"][-1]["output"]
@@ -140,7 +140,7 @@ def test_a_model_that_takes_none_is_reported_so(harnesses: Desks) -> None:
 
 @pytest.mark.parametrize("protocol", ["responses", "messages"])
 def test_a_model_switched_to_that_takes_none_is_sent_its_name(harnesses: Desks, protocol: str) -> None:
-    harness = harnesses([read("shot.png"), Said(text="black"), Said(text="hm")], protocol)
+    harness = harnesses([read("shot.png"), ProtocolAnswer(text="black"), ProtocolAnswer(text="hm")], protocol)
     (harness.project / "shot.png").write_bytes(PNG)
 
     async def run() -> None:
@@ -155,8 +155,8 @@ def test_a_model_switched_to_that_takes_none_is_sent_its_name(harnesses: Desks, 
 
 
 def test_a_sub_agent_sees_pictures_too(harnesses: Desks) -> None:
-    delegate = Said(calls=[("delegate", {"task": "look at shot.png"})])
-    harness = harnesses([delegate, read("shot.png"), Said(text="it is black"), Said(text="black")])
+    delegate = ProtocolAnswer(calls=[("delegate", {"task": "look at shot.png"})])
+    harness = harnesses([delegate, read("shot.png"), ProtocolAnswer(text="it is black"), ProtocolAnswer(text="black")])
     (harness.project / "shot.png").write_bytes(PNG)
     bodies = play(harness, "ask one")
     assert ENCODED in json.dumps(bodies[2])
@@ -174,7 +174,7 @@ def test_a_sub_agent_sees_pictures_too(harnesses: Desks) -> None:
     ],
 )
 def test_what_cannot_be_shown_is_reported_and_sends_nothing(harnesses: Desks, name: str, data: bytes, why: str) -> None:
-    harness = harnesses([read(name), Said(text="ok")])
+    harness = harnesses([read(name), ProtocolAnswer(text="ok")])
     (harness.project / name).write_bytes(data)
     _, second = play(harness, "look")
     (done,) = [event for event in harness.events if isinstance(event, ToolFinished)]
@@ -183,7 +183,7 @@ def test_what_cannot_be_shown_is_reported_and_sends_nothing(harnesses: Desks, na
 
 
 def test_a_text_named_like_a_picture_is_read_as_text(harnesses: Desks) -> None:
-    harness = harnesses([read("notes.png"), Said(text="ok")])
+    harness = harnesses([read("notes.png"), ProtocolAnswer(text="ok")])
     (harness.project / "notes.png").write_text("just words\n", encoding="utf-8")
     _, second = play(harness, "look")
     assert "just words" in second["input"][-1]["output"]
@@ -205,7 +205,7 @@ def test_the_size_of_each_kind(data: bytes, size: tuple[int, int] | None) -> Non
 
 
 def test_pictures_weigh_and_are_left_out_when_results_are_shortened(harnesses: Desks) -> None:
-    harness = harnesses([read("shot.png"), read("shot.png"), Said(text="black")])
+    harness = harnesses([read("shot.png"), read("shot.png"), ProtocolAnswer(text="black")])
     (harness.project / "shot.png").write_bytes(PNG)
     play(harness, "look twice")
     message = result(harness)
@@ -219,7 +219,7 @@ def test_pictures_weigh_and_are_left_out_when_results_are_shortened(harnesses: D
 
 
 def test_a_picture_of_an_mcp_server_is_shown(harnesses: Desks, tmp_path: Path) -> None:
-    harness = harnesses([Said(calls=[("mcp_peer_blocks", {})]), Said(text="black")], approve="all")
+    harness = harnesses([ProtocolAnswer(calls=[("mcp_peer_blocks", {})]), ProtocolAnswer(text="black")], approve="all")
     entry = {
         "command": sys.executable,
         "args": ["-S", "-m", "tests.support.mcp_peer", "--picture", ENCODED],
@@ -259,7 +259,7 @@ def test_a_picture_of_an_mcp_server_is_shown(harnesses: Desks, tmp_path: Path) -
 def test_a_picture_named_with_an_at_sign_is_shown_over_each_protocol(
     harnesses: Desks, protocol: str, place: str, picture: dict[str, Any]
 ) -> None:
-    harness = harnesses([Said(text="black")], protocol)
+    harness = harnesses([ProtocolAnswer(text="black")], protocol)
     (harness.project / "shot.png").write_bytes(PNG)
     (body,) = play(harness, "what is on @shot.png?")
     words, sent = body[place][-1]["content"]

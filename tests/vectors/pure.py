@@ -1,4 +1,4 @@
-"""Adapters for the vectors whose function takes numbers and texts and gives the same: one small function per kind."""
+"""Adapters for test vectors of pure functions, one small function per kind of vector."""
 
 import math
 import random
@@ -18,7 +18,7 @@ DRAWS = 20_000
 
 
 def posterior_after(rewards: Iterable[int]) -> bandit.Posterior:
-    """The posterior of a style after these rewards."""
+    """Return the posterior of a style after these rewards."""
     posterior = bandit.Posterior()
     for reward in rewards:
         posterior = posterior.add_reward(reward)
@@ -26,7 +26,10 @@ def posterior_after(rewards: Iterable[int]) -> bandit.Posterior:
 
 
 def win_probability(one: bandit.Posterior, other: bandit.Posterior) -> float:
-    """The exact probability that a draw from the first is larger, for whole ups (Miller, Bayesian A/B testing)."""
+    """Return the exact probability that a draw from `one` is larger, for whole numbers of ups.
+
+    Source: Miller, "Formulas for Bayesian A/B testing".
+    """
 
     def log_beta(a: float, b: float) -> float:
         return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
@@ -39,7 +42,7 @@ def win_probability(one: bandit.Posterior, other: bandit.Posterior) -> float:
 
 
 def count_hits(words: Iterable[str], content: Collection[str]) -> int:
-    """The number of different words that the content has, or has without their plural "s"."""
+    """Count the different words that are in the content as they are or without their plural "s"."""
     return sum(word in content or scoring.strip_plural_s(word) in content for word in set(words))
 
 
@@ -143,7 +146,7 @@ def ams_beta(given: Input) -> Output:
 
 
 def ams_thompson(given: Input) -> Output:
-    """The exact probability, and that seeded draws agree with it."""
+    """Return the exact probability, and check that seeded draws agree with it."""
     one, other = (bandit.Posterior(ups=a - 1, downs=b - 1) for a, b in (given["x"], given["y"]))
     exact = win_probability(one, other)
     rng = random.Random(7)
@@ -206,7 +209,7 @@ def ams_replay(given: Input) -> Output:
 
 
 def ams_first_pick(given: Input) -> Output:
-    """The exact probabilities, and that seeded draws agree with them."""
+    """Return the exact probabilities, and check that seeded draws agree with them."""
     weights = [consolidate.compute_replay_weight(priority) for priority in given["priorities"]]
     exact = [weight / sum(weights) for weight in weights]
     items = list(enumerate(given["priorities"]))
@@ -297,7 +300,7 @@ def typed_plural(given: Input) -> Output:
 
 
 def typed_minhash(given: Input) -> Output:
-    """The largest error over ten-word sets of these overlaps."""
+    """Return the largest error of the estimate for ten-word sets with these Jaccard similarities."""
     worst = 0.0
     for wanted in given["true"]:
         shared = round(2 * 10 * wanted / (1 + wanted))
@@ -339,7 +342,7 @@ NOT_IN_CLIO = {
     "ams.bm_min_idf": "words are weighed by rarity, without the length of the document",
     "ams.context": "tier and age are factors of the relevance, not summands",
 }
-"""Kinds of vectors whose formula clio does not use, with what it does instead; see decision 0025."""
+"""Kinds of vectors whose formula clio does not use, and what it does instead; see decision 0025."""
 
 ADAPTERS: dict[str, Adapter] = {
     "aizo.weight": aizo_weight,

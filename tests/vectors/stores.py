@@ -1,6 +1,6 @@
-"""Adapters for the vectors whose function is one of a store: what it keeps, ranks, merges and forgets.
+"""Adapters for test vectors about what a store saves, ranks, merges and forgets.
 
-Each works on real files in a temporary folder, with a clock it turns itself.
+Each works on real files in a temporary folder, with a clock that it sets itself.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ def a_profile() -> Iterator[tuple[Preferences, Clock]]:
 
 
 def liked(profile: Preferences, clock: Clock, item: str, score: float, age_days: float = 0.0, **more: Any) -> str:
-    """Add a preference that was seen so long ago; its id."""
+    """Add a preference that was last seen `age_days` ago; return its id."""
     clock.now = NOW - age_days * DAY
     id = profile.add(item, score=score, **more).record.id
     clock.now = NOW
@@ -127,7 +127,7 @@ def cooldown(given: Input) -> Output:
 
 
 def apply_dedupes(given: Input) -> Output:
-    """The first number stands for a preference seen 13 hours ago, the others for none."""
+    """The first number is the id of a preference seen 13 hours ago; the others are unknown ids."""
     with a_profile() as (profile, clock):
         known = given["ids"][0]
         names = {known: liked(profile, clock, "x", 9.0, 13 / 24)}
@@ -372,7 +372,7 @@ def recall_protects(given: Input) -> Output:
 
 
 def temporal_metadata(given: Input) -> Output:
-    """The document's names for the fields a record has."""
+    """Return the fields of a record under the names that the document gives them."""
     with a_store() as (store, _):
         record: MemoryRecord | None = None
         for operation in given["ops"]:
@@ -403,7 +403,7 @@ def temporal_metadata(given: Input) -> Output:
         return fields | {"keys": list(fields)}
 
 
-# The brain
+# Recalled turns and their envelope
 
 
 @contextmanager
@@ -412,12 +412,12 @@ def a_project() -> Iterator[Path]:
         yield Path(folder)
 
 
-def ejected_turns(project: Path) -> ArchivedTurns:
+def archived_turns(project: Path) -> ArchivedTurns:
     return ArchivedTurns(VectorStore(project / "vectors", HashedEmbedder()))
 
 
 def trimmed_session(project: Path, turns: list[tuple[str, str]]) -> Session:
-    """A session on disk whose turns have all left its window."""
+    """Return a saved session whose turns have all been trimmed from its context."""
     session = SessionStore(project / ".clio" / "sessions").new(project)
     for role, text in turns:
         session.append(UserMessage(content=text) if role == "user" else AssistantMessage(content=text))
@@ -434,22 +434,22 @@ def brain_envelope(given: Input) -> Output:
 def preamble_shape(given: Input) -> Output:
     brain = make_seed_message(())
 
-    def shown(documents: str | None) -> list[str]:
+    def render_preamble(documents: str | None) -> list[str]:
         found = make_seed_preamble(given["system_prompt"], (), documents)
         return [f"{role}:{'<brain>' if content == brain else content}" for role, content in found]
 
-    return {"without_rag": shown(None), "with_rag": shown("<ctx>")}
+    return {"without_rag": render_preamble(None), "with_rag": render_preamble("<ctx>")}
 
 
 def pre_post(given: Input) -> Output:
-    """What the session keeps of a turn is the question alone; what stands before it is kept beside it."""
+    """The session saves only the question; the text before it is saved as its context."""
     sent = frame_seed_question(given["pre"], given["question"], given["post"])
     stored = UserMessage(content=given["question"], context=given["pre"])
     return {"sent": sent, "stored": stored.content}
 
 
 def sessions_isolated(given: Input) -> Output:
-    """The document's sums, which collide, and clio's groups, which do not."""
+    """Return the document's session ids, which collide, and whether clio's groups stay separate."""
     names = given["sessions"]
     sums = [sum(hashlib.sha256(name.encode()).hexdigest().encode()) for name in names]
     with a_project() as project:
@@ -464,7 +464,7 @@ def role_preserved(given: Input) -> Output:
     with a_project() as project:
         texts = {label: f"{label} zebra giraffe" for _, label in given["ejected"]}
         session = trimmed_session(project, [(role, texts[label]) for role, label in given["ejected"]])
-        turns = ejected_turns(project)
+        turns = archived_turns(project)
         turns.index(session)
         found = {turn.text: turn.role for turn in turns.search("zebra giraffe", sessions=[session.id], count=9)}
         return {"roles": [found[texts[label]] for _, label in given["ejected"]]}
@@ -473,10 +473,10 @@ def role_preserved(given: Input) -> Output:
 def survives_restart(given: Input) -> Output:
     with a_project() as project:
         session = trimmed_session(project, [("user", "the gate code is under the mat"), ("assistant", "noted")])
-        ejected_turns(project).index(session)
+        archived_turns(project).index(session)
         code = (
-            "import sys; from pathlib import Path; from tests.vectors.stores import ejected_turns;"
-            "print(len(ejected_turns(Path(sys.argv[1])).search('where is the gate code', sessions=[sys.argv[2]])))"
+            "import sys; from pathlib import Path; from tests.vectors.stores import archived_turns;"
+            "print(len(archived_turns(Path(sys.argv[1])).search('where is the gate code', sessions=[sys.argv[2]])))"
         )
         root = Path(__file__).parents[2]
         out = subprocess.check_output([sys.executable, "-c", code, str(project), session.id], text=True, cwd=root)
@@ -488,13 +488,13 @@ def no_reinsertion(given: Input) -> Output:
         pair = [("user", "the first question"), ("assistant", "the first answer")]
         session = trimmed_session(project, pair * given["overflowing_pairs"])
         for _ in range(given["asks"]):
-            turns = ejected_turns(project)  # as a resumed session would
+            turns = archived_turns(project)  # as a resumed session would
             turns.index(session)
         return {"vectors": len(VectorStore(project / "vectors", HashedEmbedder()))}
 
 
 def learns_end_to_end(given: Input) -> Output:
-    """Feedback in one context moves the choice there, and what is chosen stands in the request."""
+    """Feedback in one context changes the choice there, and the chosen style is in the request."""
     templates = {"concise": "Answer in a few words.", "detailed": "Explain every step."}
     arms = [
         Arm(id="concise", trigger=0.7, posterior=posterior_after([1] * given["up"])),

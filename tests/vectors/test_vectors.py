@@ -1,7 +1,7 @@
-"""The vectors of the five documents whose formulas clio uses, through its public functions.
+"""Check the test vectors of the five specification documents against clio's public functions.
 
-Files named in CLIO_VECTORS (separated like PATH) run in the same way. A vector says what must come out; where the
-documents disagree the expected value is the one docs/decisions names.
+Files named in CLIO_VECTORS (separated like PATH) run in the same way. Where the documents disagree, a vector expects
+the value that docs/decisions chose.
 """
 
 import json
@@ -21,7 +21,7 @@ OWN = Path(__file__).with_name("seed_vectors.json")
 
 
 def files() -> list[Path]:
-    """The shipped file and those the environment names."""
+    """Return the vector file of the repository and those named in CLIO_VECTORS."""
     return [OWN, *(Path(name) for name in os.environ.get("CLIO_VECTORS", "").split(os.pathsep) if name)]
 
 
@@ -52,7 +52,7 @@ def test_vector(vector: dict[str, Any]) -> None:
 
 
 def same(got: Any, expected: Any, tolerance: float) -> bool:
-    """Equal, numbers within the tolerance, containers place by place."""
+    """Whether the values are equal: numbers within the tolerance, containers item by item."""
     if isinstance(expected, bool) or isinstance(got, bool) or expected is None or got is None:
         return got is expected
     if isinstance(expected, int | float) and isinstance(got, int | float):
@@ -64,7 +64,7 @@ def same(got: Any, expected: Any, tolerance: float) -> bool:
     return got == expected
 
 
-def test_each_kind_has_an_adapter_or_a_reason_why_it_has_none() -> None:
+def test_each_kind_has_an_adapter_or_a_reason_for_having_none() -> None:
     assert not ADAPTERS.keys() & NOT_IN_CLIO.keys()
     kinds = {entry["kind"] for entry in json.loads(OWN.read_text(encoding="utf-8"))["vectors"]}
     assert kinds == ADAPTERS.keys() | NOT_IN_CLIO.keys()
