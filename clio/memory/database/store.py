@@ -34,8 +34,7 @@ from clio.memory.database.search import (
 from clio.memory.retrieval.retriever import search_project
 from clio.memory.statement_relation import mask_digits
 from clio.memory.store.change_log import Change, ChangeLog, Logged
-from clio.memory.store.ltm_codec import to_raw, to_record
-from clio.memory.store.ltm_objects import confirm_memory
+from clio.memory.store.deduplication import merge_records
 from clio.memory.store.memory_index import MemoryIndex, Ranked, indexed_terms, rank_records, rank_without_query
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -689,22 +688,8 @@ class DatabaseMemoryStore(MemoryStore):
         return next(iter(self._work.keep(found)), None)
 
     def _confirm_entry(self, entry: MemoryRecord, source: Provenance) -> Saved:
-        now = self._clock()
-        old = to_raw(entry) | {"timestamp": entry.created, "updated": entry.updated}
-        if entry.provenance is not None:
-            old["provenance"] = msgspec.to_builtins(entry.provenance)
-        old["confirmations"] = msgspec.to_builtins(entry.confirmations)
-        new = to_raw(MemoryDraft(kind="discovery", content=entry.content).as_record())
-        confirm_memory("discovery", old, new | {"provenance": msgspec.to_builtins(source)}, now)
-        confirmed = to_record("discovery", old, entry.id)
-        after = structs.replace(
-            entry,
-            confidence=confirmed.confidence,
-            times=confirmed.times,
-            updated=confirmed.updated,
-            provenance=confirmed.provenance,
-            confirmations=confirmed.confirmations,
-        )
+        said = structs.replace(MemoryDraft(kind="discovery", content=entry.content).as_record(), provenance=source)
+        after = merge_records(entry, said, max(self._clock(), entry.updated))
         self._stores["project"].put(f"confirmed “{shorten_content(entry)}”", (after,))
         return Saved(record=after, action="confirmed")
 

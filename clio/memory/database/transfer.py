@@ -176,8 +176,6 @@ def make_entry(record: MemoryRecord) -> dict[str, Any]:
         "since": record.since,
         "version": record.version if record.version > 1 else 0,
         "by": record.by,
-        "provenance": msgspec.to_builtins(record.provenance) if record.provenance else None,
-        "confirmations": msgspec.to_builtins(record.confirmations),
         "example_hashes": record.hashes,
     }
     raw |= {name: value for name, value in optional.items() if value}

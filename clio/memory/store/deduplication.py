@@ -8,7 +8,7 @@ docs/architecture.md) apply to the rest.
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, structs
@@ -22,11 +22,14 @@ from clio.memory.statement_relation import (
     telling_terms,
     topic_terms,
 )
+from clio.memory.store.ltm_codec import normalize_text
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.record import (
+    PROJECT_KINDS,
     TRUST,
     Action,
     MemoryRecord,
+    Provenance,
     Saved,
     add_confirmation,
     default_confidence,
@@ -314,7 +317,7 @@ def _plan_confirmation(new: MemoryRecord, near: NearestMemory, decision: Decisio
     old = near.record
     if _repeats(new, old):
         return SavePlan(remembered=Saved(record=old, action="merged", other=near.main or old))
-    record = _merge_records(old, new, decision, max(old.updated, new.updated))
+    record = merge_records(old, new, max(old.updated, new.updated), decision)
     record = structs.replace(record, accessed=now, seen=max(old.seen, new.seen))
     by_more_trusted = new if get_trust(new) > get_trust(record) else record
     stated = structs.replace(record, provenance=by_more_trusted.provenance)
@@ -350,7 +353,7 @@ def _repeats(new: MemoryRecord, old: MemoryRecord) -> bool:
 
 def merge_duplicates(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:
     """Return two stored memories of the same meaning as one: the older id, the newer text, the later use."""
-    one = _merge_records(old, new, decision, max(old.updated, new.updated))
+    one = merge_records(old, new, max(old.updated, new.updated), decision)
     return structs.replace(
         one,
         accessed=max(old.accessed, new.accessed),
@@ -359,11 +362,72 @@ def merge_duplicates(old: MemoryRecord, new: MemoryRecord, decision: Decision | 
     )
 
 
-def _merge_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now: float) -> MemoryRecord:
-    """Return the old memory with the new text, merged tags and the higher importance.
+def merge_records(old: MemoryRecord, new: MemoryRecord, now: float, decision: Decision | None = None) -> MemoryRecord:
+    """Return a memory that is stated again, in the same or in nearly the same words.
 
-    The user's statement keeps its text, score, importance and source when a model or a tool repeats it.
+    The confidence never falls, examples and tags are combined, and each session that stated it confirms it. A fact,
+    event, note or preference gets the newer text and the higher importance; what the user stated keeps text, score,
+    importance and source when a model or a tool repeats it. Project memory keeps its text, its counts are summed, and
+    of what a less trusted source states nothing is merged but the count and the confirmation, see `find_less_trusted`.
+
+    Args:
+        now: when it was stated.
+        decision: of a model about the text of both.
     """
+    provenance = _choose_source(old, new)
+    confirmations = add_confirmation(
+        (*old.confirmations, *new.confirmations), old.provenance, new.provenance, provenance
+    )
+    if old.kind in PROJECT_KINDS:
+        less_trusted = find_less_trusted(old, new)
+        fields: dict[str, Any] = {"times": old.times + new.times}
+        if less_trusted is new:
+            new = structs.replace(new, confidence=0.0, examples=(), hashes={})
+        else:
+            old = _strip_details(old) if less_trusted is old else old
+            fields |= _merge_details(old, new)
+    else:
+        fields = _merge_statements(old, new, decision) | {"accessed": now, "seen": now}
+    return structs.replace(
+        old,
+        updated=now,
+        confidence=max(old.confidence, new.confidence),
+        examples=_merge_tags(old.examples, new.examples),
+        hashes=old.hashes | new.hashes,
+        provenance=provenance,
+        confirmations=confirmations,
+        **fields,
+    )
+
+
+def find_less_trusted(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord | None:
+    """Return which of two statements of a project memory must not be mixed with the other; None for neither.
+
+    It is the new one if its source is trusted less, and the old one if a tool stated it and the user or the model
+    repeats it.
+    """
+    if get_trust(new) < get_trust(old):
+        return new
+    return old if get_trust(old) == TRUST["tool"] < get_trust(new) else None
+
+
+def _choose_source(old: MemoryRecord, new: MemoryRecord) -> Provenance | None:
+    """Return the source of a memory that is stated again: the more trusted one, of a fact the last time by the user.
+
+    A project memory without a source was stated by the model of the Perl CLIO.
+    """
+    is_project = old.kind in PROJECT_KINDS
+    adds_source = old.provenance is None and not is_stated_by_user(old)
+    is_source = (
+        get_trust(new) > get_trust(old)
+        or (adds_source and (not is_project or get_trust(new) == get_trust(old)))
+        or (not is_project and is_stated_by_user(new))
+    )
+    return new.provenance if is_source and new.provenance is not None else old.provenance
+
+
+def _merge_statements(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> dict[str, Any]:
+    """Return the merged fields that only facts, events, notes and preferences have."""
     if is_stated_by_user(old) and not is_stated_by_user(new):
         new = structs.replace(
             new, content=old.content, importance=0.0, score=None, reason="", scenarios=(), explicit=False
@@ -371,35 +435,53 @@ def _merge_records(old: MemoryRecord, new: MemoryRecord, decision: Decision | No
         decision = None
     content = decision.new_content.strip() if decision else new.content
     chosen = decision.importance if decision and decision.importance > 0 else max(old.importance, new.importance)
-    by_person = new.provenance is not None and new.provenance.asserted_by == "user"
-    is_stronger = get_trust(new) > get_trust(old) and not is_stated_by_user(old)
-    said = new.provenance if by_person or is_stronger else old.provenance
-    kept = said if is_stated_by_user(old) else said or new.provenance
-    return structs.replace(
-        old,
-        content=content,
-        importance=min(chosen, 1.0),
-        score=_score(old, new),
-        reason=new.reason or old.reason,
-        keywords=_merge_tags(old.keywords, new.keywords),
-        scenarios=_merge_tags(old.scenarios, new.scenarios),
-        updated=now,
-        accessed=now,
-        seen=now,
-        confidence=max(old.confidence, new.confidence),
-        version=old.version + (content != old.content),
-        explicit=old.explicit or new.explicit,
-        provenance=kept,
-        confirmations=add_confirmation((*old.confirmations, *new.confirmations), old.provenance, new.provenance, kept),
-        examples=_merge_tags(old.examples, new.examples),
-        hashes=old.hashes | new.hashes,
-    )
+    score = old.score if new.score is None else new.score
+    if old.score is not None and new.score is not None:
+        score = smooth_score(old.score, new.score, explicit=new.explicit)
+    return {
+        "content": content,
+        "importance": min(chosen, 1.0),
+        "score": score,
+        "reason": new.reason or old.reason,
+        "keywords": _merge_tags(old.keywords, new.keywords),
+        "scenarios": _merge_tags(old.scenarios, new.scenarios),
+        "version": old.version + (content != old.content),
+        "explicit": old.explicit or new.explicit,
+    }
 
 
-def _score(old: MemoryRecord, new: MemoryRecord) -> float | None:
-    if old.score is None or new.score is None:
-        return old.score if new.score is None else new.score
-    return smooth_score(old.score, new.score, explicit=new.explicit)
+def _strip_details(record: MemoryRecord) -> MemoryRecord:
+    """Return a project memory with nothing but the text by which it is known."""
+    record = structs.replace(record, impact="", other_impacts=(), also=(), examples=())
+    if record.kind == "workflow":
+        return structs.replace(record, content=" → ".join(record.steps))
+    return structs.replace(record, solution="") if record.kind == "failure" else record
+
+
+def _merge_details(old: MemoryRecord, new: MemoryRecord) -> dict[str, Any]:
+    """Return the merged texts of project memory, and the success rate: the mean weighted by the counts."""
+    fields: dict[str, Any] = {}
+    if old.kind == "failure":
+        fields["solution"], fields["also"] = _merge_alternatives(old.solution, new.solution, (*old.also, *new.also))
+        others = (*old.other_impacts, *new.other_impacts)
+        fields["impact"], fields["other_impacts"] = _merge_alternatives(old.impact, new.impact, others)
+    if old.kind == "workflow":
+        if old.content == " → ".join(old.steps) and new.content != " → ".join(new.steps):
+            fields["content"] = new.content
+        if (rate := new.success_rate) is not None:
+            if old.success_rate is not None:
+                rate = (old.success_rate * old.times + rate * new.times) / (old.times + new.times)
+            fields["success_rate"] = round(rate, 6)
+    return fields
+
+
+def _merge_alternatives(was: str, said: str, others: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the newest text, and the former and other ones without repetitions."""
+    if not said.strip() or normalize_text(said) == normalize_text(was):
+        said = was
+    former = {normalize_text(one): one for one in reversed((was, *others)) if one.strip()}
+    former.pop(normalize_text(said), None)
+    return said, tuple(reversed(former.values()))
 
 
 def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord]:

@@ -254,6 +254,7 @@ def to_record(kind: Kind, raw: Json, handle: str) -> MemoryRecord:
         solution=to_text(raw.get(main)) if main else "",
         also=tuple(to_texts(raw.get("other_preventions"))) if kind == "failure" else (),
         impact=to_text(raw.get("impact")) if kind == "failure" else "",
+        other_impacts=tuple(to_texts(raw.get("other_impacts"))) if kind == "failure" else (),
         steps=get_steps(raw) if kind == "workflow" else (),
         context=to_text(raw.get("context")) if kind == "rule" else "",
         confidence=to_fraction(raw.get("confidence"), shape.unstated),
@@ -272,31 +273,41 @@ def to_record(kind: Kind, raw: Json, handle: str) -> MemoryRecord:
     )
 
 
-def to_raw(draft: MemoryRecord) -> Json:
-    """Return a draft as an object of the file, without times, id and empty fields."""
-    shape = SHAPES[draft.kind]
-    raw: Json = {} if draft.kind == "workflow" else {shape.text: draft.content}
-    match draft.kind:
+def to_raw(record: MemoryRecord) -> Json:
+    """Return a memory as an object of the file, without its id, `timestamp`, version, hashes and empty fields."""
+    shape = SHAPES[record.kind]
+    raw: Json = {} if record.kind == "workflow" else {shape.text: record.content}
+    match record.kind:
         case "solution":
-            raw["solution"] = draft.solution
+            raw["solution"] = record.solution
         case "failure":
-            raw |= {"impact": draft.impact, "prevention": draft.solution}
-            raw |= {"other_preventions": list(draft.also)} if draft.also else {}
+            raw |= {"impact": record.impact, "prevention": record.solution}
+            others = {"other_preventions": record.also, "other_impacts": record.other_impacts}
+            raw |= {name: list(texts) for name, texts in others.items() if texts}
         case "workflow":
-            steps = draft.steps or (draft.content,)
-            named = draft.content.strip() and draft.content not in (" → ".join(steps), *steps)
-            raw |= {"name": draft.content} if named else {}
+            steps = record.steps or (record.content,)
+            named = record.content.strip() and record.content not in (" → ".join(steps), *steps)
+            raw |= {"name": record.content} if named else {}
             raw["sequence"] = list(steps)
-            raw |= {} if draft.success_rate is None else {"success_rate": to_fraction(draft.success_rate, 0.0)}
+            raw |= {} if record.success_rate is None else {"success_rate": to_fraction(record.success_rate, 0.0)}
         case "rule":
-            raw["context"] = draft.context.strip().removeprefix("./") or EVERYWHERE
+            raw["context"] = record.context.strip().removeprefix("./") or EVERYWHERE
         case _:
             pass
-    raw["confidence"] = to_fraction(draft.confidence, DEFAULT_CONFIDENCE)
-    if draft.examples or draft.kind in ("solution", "pattern"):
-        raw["examples"] = list(dict.fromkeys(draft.examples))
-    raw[shape.count] = max(draft.times, 1)
-    return raw
+    raw["confidence"] = to_fraction(record.confidence, DEFAULT_CONFIDENCE)
+    if record.examples or record.kind in ("solution", "pattern"):
+        raw["examples"] = list(dict.fromkeys(record.examples))
+    raw[shape.count] = max(record.times, 1)
+    sources = {"provenance": record.provenance, "confirmations": record.confirmations, "updated": record.updated}
+    return raw | {name: msgspec.to_builtins(value) for name, value in sources.items() if value}
+
+
+def write_record(raw: Json, before: MemoryRecord, after: MemoryRecord) -> None:
+    """Change an object from one state of its memory to another; what is equal in both stays as the file has it."""
+    was, will = to_raw(before), to_raw(after)
+    for name in was.keys() - will.keys():
+        raw.pop(name, None)
+    raw |= {name: value for name, value in will.items() if value != was.get(name)}
 
 
 def get_times(kind: Kind, raw: Json) -> int:

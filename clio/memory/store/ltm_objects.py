@@ -14,13 +14,13 @@ from msgspec import Struct, structs
 from clio.errors import UserError
 from clio.memory.statement_relation import relate_statements
 from clio.memory.store.change_log import End
+from clio.memory.store.deduplication import find_less_trusted, merge_records
 from clio.memory.store.ltm_codec import (
     SHAPES,
     Json,
     LtmDocument,
     assign_handles,
     decode_ltm,
-    get_confirmations,
     get_handle,
     get_identity,
     get_main_text,
@@ -29,14 +29,13 @@ from clio.memory.store.ltm_codec import (
     is_ltm_object,
     make_handle,
     normalize_rule_path,
-    normalize_text,
     set_handle,
     to_fraction,
     to_number,
     to_raw,
     to_record,
     to_text,
-    to_texts,
+    write_record,
 )
 from clio.memory.store.record import (
     TRUST,
@@ -44,7 +43,6 @@ from clio.memory.store.record import (
     Kind,
     MemoryRecord,
     Provenance,
-    add_confirmation,
     get_kind_label,
     is_other_version,
     redact_json,
@@ -110,21 +108,14 @@ def apply_changes(kind: Kind, raw: Json, handle: str, changes: dict[str, Any]) -
         )
     now = to_record(kind, raw, handle)
     new = check_draft(structs.replace(now, **changes))
-    if (
-        new.kind == "workflow"
-        and "steps" in changes
-        and "content" not in changes
-        and now.content == " → ".join(now.steps)
-    ):
+    is_named_by_steps = kind == "workflow" and now.content == " → ".join(now.steps)
+    if is_named_by_steps and "steps" in changes and "content" not in changes:
         new = structs.replace(new, content=" → ".join(new.steps))
-    was, will = to_raw(now), to_raw(new)
-    fields = {name: value for name, value in will.items() if value != was.get(name)}
-    dropped = was.keys() - will.keys()
-    if get_identity(kind, raw | fields) != get_identity(kind, raw):
-        dropped.add("confirmations")  # they were of other words
-    if changes.get("provenance"):
-        fields["provenance"] = msgspec.to_builtins(changes["provenance"])
-    return {name: value for name, value in (raw | fields).items() if name not in dropped}
+    changed = raw.copy()
+    write_record(changed, now, new)
+    if get_identity(kind, changed) != get_identity(kind, raw):
+        changed.pop("confirmations", None)  # they were of other words
+    return changed
 
 
 def replace_surrogates(text: str) -> str:
@@ -169,64 +160,37 @@ def find_insert_position(kind: Kind, section: list[Any], new: Json) -> int:
     return min((place for place, raw in enumerate(section) if any(raw is one for one in older)), default=len(section))
 
 
-def confirm_memory(kind: Kind, old: Json, new: Json, now: float) -> None:
-    """Merge `new`, an object with the same identity, into `old`.
-
-    Confidence never falls, examples and preventions are added, the counts are summed, and the success rate of a
-    workflow is the mean weighted by the counts. The more trusted of the two sources becomes the provenance. Texts from
-    a tool are never mixed with texts from the user or the model, which are trusted more: they are stored in `quoted`,
-    which is never shown.
-    """
-    source, by = get_provenance(old), get_provenance(new)
-    rank, rank_of_new = _get_trust(source), _get_trust(by)
-    if rank_of_new < rank:
-        _add_quoted(old, _get_other_texts(new), _get_other_texts(old))
-    else:
-        if rank == TRUST["tool"] < rank_of_new:
-            quoted = _get_other_texts(old)
-            for name in quoted:
-                del old[name]
-            _add_quoted(old, quoted, _get_other_texts(new))
-        _merge_texts(kind, old, new)
-        old["confidence"] = max(to_fraction(old.get("confidence"), SHAPES[kind].unstated), new["confidence"])
-        if by and (rank_of_new > rank or source is None):
-            old["provenance"] = new["provenance"]
-    known = get_confirmations(old)
-    confirmations = add_confirmation(known, source, by, get_provenance(old))
-    if confirmations != known:
-        old["confirmations"] = msgspec.to_builtins(confirmations)
-    count = SHAPES[kind].count
-    old[count] = get_times(kind, old) + get_times(kind, new)
-    old["updated"] = max(now, get_confirmed_at(old))
+_OTHER_TEXTS = ("name", "impact", "other_impacts", "prevention", "other_preventions", "examples")
+"""The fields whose texts do not belong to the identity of a memory."""
 
 
-def absorb_memory(kind: Kind, old: Json, new: Json) -> None:
-    """Merge an object of another file, with the same identity, into `old`.
+def merge_object(
+    raw: Json, new: MemoryRecord, now: float = 0.0, *, forgotten: bool = False, is_copy: bool = False
+) -> None:
+    """Merge a statement of the same meaning into an object, see `merge_records`.
 
-    Like `confirm_memory`, but counts and times become the higher of the two, so reading the same file twice changes
-    nothing.
-    """
-    times, rate = max(get_times(kind, old), get_times(kind, new)), old.get("success_rate")
-    confirm_memory(kind, old, new, max(get_confirmed_at(old), get_confirmed_at(new)))
-    old[SHAPES[kind].count] = times
-    if kind == "workflow" and rate is not None:
-        old["success_rate"] = rate
-
-
-def revive_memory(kind: Kind, raw: Json, new: Json, now: float, *, forgotten: bool) -> Json:
-    """Return an archived object that is stated again, merged with the new statement.
+    Texts that the more trusted of the two sources did not state are stored in `quoted`, which is never shown.
 
     Args:
-        forgotten: the user removed it, so confidence and provenance are those of the new statement. A memory that was
-            pruned keeps its own.
+        forgotten: the user removed the memory, so confidence and provenance are those of the new statement.
+        is_copy: the statement is from another file, so counts and times become the higher of the two, and reading the
+            same file twice changes nothing.
     """
-    back = {name: value for name, value in raw.items() if name != "superseded_by"}
+    was = old = to_record(new.kind, raw, "")
     if forgotten:
-        back["confidence"] = new["confidence"]
-        back["provenance"] = new.get("provenance")
-        back.pop("confirmations", None)
-    confirm_memory(kind, back, new, now)
-    return back
+        old = structs.replace(was, confidence=new.confidence, provenance=new.provenance, confirmations=())
+    if (less_trusted := find_less_trusted(old, new)) is not None:
+        said, other = (to_raw(one) for one in (less_trusted, new if less_trusted is old else old))
+        texts = {name: said[name] for name in _OTHER_TEXTS if said.get(name) and said[name] != other.get(name)}
+        former = raw.get("quoted")
+        quoted: list[Any] = cast(list[Any], former) if isinstance(former, list) else []
+        if texts and texts not in quoted:
+            raw["quoted"] = [*quoted, texts]
+    merged = merge_records(old, new, max(now, old.updated, new.updated if is_copy else 0.0))
+    if is_copy:
+        rate = merged.success_rate if old.success_rate is None else old.success_rate
+        merged = structs.replace(merged, times=max(old.times, new.times), success_rate=rate)
+    write_record(raw, was, merged)
 
 
 def adopt_rule_path(section: Iterable[Any], new: Json) -> None:
@@ -243,66 +207,6 @@ def adopt_rule_path(section: Iterable[Any], new: Json) -> None:
 def get_confirmed_at(raw: Json) -> float:
     """Return when an object was last confirmed."""
     return max(to_number(raw.get("updated"), 0.0), to_number(raw.get("timestamp"), 0.0))
-
-
-_OTHER_TEXTS = ("name", "impact", "other_impacts", "prevention", "other_preventions", "examples")
-"""The fields whose texts do not belong to the identity of a memory."""
-
-
-def _get_other_texts(raw: Json) -> Json:
-    return {name: raw[name] for name in _OTHER_TEXTS if raw.get(name)}
-
-
-def _add_quoted(old: Json, words: Json, known: Json) -> None:
-    """Store a tool's texts in `quoted`, without those that are in `known`."""
-    news = {name: value for name, value in words.items() if value != known.get(name)}
-    former = old.get("quoted")
-    quoted: list[Any] = cast(list[Any], former) if isinstance(former, list) else []
-    if news and news not in quoted:
-        old["quoted"] = [*quoted, news]
-
-
-def _merge_texts(kind: Kind, old: Json, new: Json) -> None:
-    if kind == "failure":
-        _merge_alternatives(old, new, "prevention", "other_preventions")
-        _merge_alternatives(old, new, "impact", "other_impacts")
-    if kind == "workflow":
-        _average_rate(old, new)
-        if new.get("name") and not to_text(old.get("name")).strip():
-            old["name"] = new["name"]
-    if more := to_texts(new.get("examples")):
-        old["examples"] = list(dict.fromkeys([*to_texts(old.get("examples")), *more]))
-
-
-def _get_trust(source: Provenance | None) -> int:
-    """Return the rank of who stated a memory. Files of the original program do not name it: it was the model."""
-    return TRUST[source.asserted_by if source else "model"]
-
-
-def _merge_alternatives(old: Json, new: Json, field: str, others: str) -> None:
-    """Store the newest text in `field` and the former ones in the list `others`."""
-    was, said = to_text(old.get(field)), to_text(new.get(field))
-    if not said.strip() or normalize_text(said) == normalize_text(was):
-        said = was
-    former = [was, *to_texts(old.get(others)), *to_texts(new.get(others))]
-    kept = {normalize_text(one): one for one in reversed(former) if one.strip()}
-    kept.pop(normalize_text(said), None)
-    if said or field in old:
-        old[field] = said
-    if kept:
-        old[others] = list(reversed(kept.values()))
-    else:
-        old.pop(others, None)
-
-
-def _average_rate(old: Json, new: Json) -> None:
-    said = new.get("success_rate")
-    if said is None:
-        return
-    was, times, more = old.get("success_rate"), get_times("workflow", old), get_times("workflow", new)
-    share_of_new = to_fraction(said, 0.0)
-    mean = share_of_new if was is None else (to_fraction(was, 0.0) * times + share_of_new * more) / (times + more)
-    old["success_rate"] = round(mean, 6)
 
 
 # Former states, for undo and for versions
@@ -430,7 +334,7 @@ def import_document(
     places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
     used, before, after = {*ids.values(), *taken}, dict[str, ObjectState](), dict[str, ObjectState]()
     for kind, theirs in foreign.all():
-        new = _sound(redact_json(theirs, redact), provenance, now)
+        new = _sanitize_import(redact_json(theirs, redact), provenance, now)
         new["confidence"] = to_fraction(new.get("confidence"), SHAPES[kind].unstated)
         new[SHAPES[kind].count] = get_times(kind, new)
         if kind == "rule":
@@ -448,7 +352,7 @@ def import_document(
             after[handle] = capture_state(document, kind, handle, new, places[id(new)])
             continue
         was = capture_state(document, kind, ids[id(old)], old, places[id(old)])
-        absorb_memory(kind, old, new)
+        merge_object(old, to_record(kind, new, ""), is_copy=True)
         if to_record(kind, old, was.id) == to_record(kind, was.entry, was.id):
             old.clear()
             old.update(was.entry)
@@ -460,7 +364,7 @@ def import_document(
     return list(before.values()), list(after.values())
 
 
-def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
+def _sanitize_import(raw: Json, provenance: Provenance, now: float) -> Json:
     """Return the object with valid times, none in the future, and a source that is trusted no more than allowed."""
     for name in ("timestamp", "updated"):
         if name in raw:

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import StorageError, UserError
@@ -34,7 +33,6 @@ from clio.memory.store.ltm_objects import (
     apply_changes,
     capture_state,
     check_draft,
-    confirm_memory,
     find_ends,
     find_insert_position,
     find_other_solutions,
@@ -43,10 +41,10 @@ from clio.memory.store.ltm_objects import (
     import_document,
     is_in_state,
     is_other_ltm_version,
+    merge_object,
     read_imported_document,
     replace_surrogates,
     restore_states,
-    revive_memory,
     set_since,
     start_new_version,
 )
@@ -329,8 +327,8 @@ class LongTermMemory(LtmReader):
 
         Raises UserError for a draft that is too long or lacks a field that its kind needs.
         """
-        kind, new = draft.kind, to_raw(check_draft(redact_record(draft, self._redact).as_record()))
-        new["provenance"] = msgspec.to_builtins(provenance)
+        record = structs.replace(check_draft(redact_record(draft, self._redact).as_record()), provenance=provenance)
+        kind, new = draft.kind, to_raw(record)
         with self.changing() as (document, now):
             said_at = min(draft.created or now, now)
             section = document.section(kind)
@@ -342,7 +340,7 @@ class LongTermMemory(LtmReader):
             if old is not None:
                 raw, before, restored = old, [capture_state(document, kind, document.handle(old), old)], False
                 set_handle(raw, before[0].id)
-                confirm_memory(kind, raw, new, said_at)
+                merge_object(raw, to_record(kind, new, ""), said_at)
             else:
                 with _explain_os_errors(self.log.path):
                     kept = self.archive.find(kind, new, document)
@@ -566,7 +564,8 @@ class LongTermMemory(LtmReader):
         if kept is None:
             handle = make_handle(kind, new, taken | self.archive.handles())
             return new | {"timestamp": now, "id": handle}
-        raw = revive_memory(kind, kept.entry, new, now, forgotten=kept.because == "forgotten")
+        raw = {name: value for name, value in kept.entry.items() if name != "superseded_by"}
+        merge_object(raw, to_record(kind, new, ""), now, forgotten=kept.because == "forgotten")
         self._set_new_handle(document, kind, raw, now)
         return raw
 

@@ -120,6 +120,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         solution: what helped against an error, or prevents a failure.
         also: other preventions stated before, newest first.
         impact: the effect of a failure.
+        other_impacts: other effects stated before, newest first.
         steps: of a workflow.
         success_rate: of a workflow, 0.0 to 1.0; None if unknown.
         context: the path or glob that a rule applies to, such as "lib/core/"; "" or "*" is everywhere.
@@ -154,6 +155,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     solution: str = ""
     also: tuple[str, ...] = ()
     impact: str = ""
+    other_impacts: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     context: str = ""
     success_rate: float | None = None

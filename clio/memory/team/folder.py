@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 import clio
 from clio.config.project_links import FORMAT_NAME, has_shared_memory
@@ -39,9 +39,9 @@ from clio.memory.store.ltm_codec import (
     is_ltm_object,
     make_handle,
     set_handle,
-    to_fraction,
+    to_record,
 )
-from clio.memory.store.ltm_objects import MAX_CHARS, absorb_memory, get_confirmed_at
+from clio.memory.store.ltm_objects import MAX_CHARS, get_confirmed_at, merge_object
 from clio.memory.store.record import PROJECT_KINDS, Kind
 from clio.readonly_git import run_git
 from clio.storage.documents import check_version
@@ -300,9 +300,7 @@ def _merge_statements(group: list[Statement], months: Mapping[str, str], used_ha
     if len(group) > 1:
         raw = first.raw()
         for other in group[1:]:
-            more = other.raw()
-            more["confidence"] = to_fraction(more.get("confidence"), SHAPES[first.kind].unstated)
-            absorb_memory(first.kind, raw, more)
+            merge_object(raw, structs.replace(to_record(first.kind, other.raw(), ""), confirmations=()), is_copy=True)
         entry = msgspec.json.encode(raw)
     handle = first.handle
     if not handle or handle in used_handles:
@@ -333,7 +331,7 @@ def _add_rivals(found: list[SharedMemory]) -> list[SharedMemory]:
         sorted({other for name in memory.origins for other in by_origin[name]} - {memory.handle}) for memory in found
     ]
     return [
-        msgspec.structs.replace(memory, rivals=tuple(others)) if others else memory
+        structs.replace(memory, rivals=tuple(others)) if others else memory
         for memory, others in zip(found, rivals, strict=True)
     ]
 

@@ -43,6 +43,16 @@ def test_the_same_again_changes_nothing(path: Path) -> None:
     assert ltm(path).import_(ltm(path).export(), FROM) == (0, 0)
 
 
+def test_other_impacts_of_a_known_failure_come_in_once(path: Path) -> None:
+    add(ltm(path), "failure", "changed api", impact="builds break")
+    theirs = {"what": "Changed API", "impact": "Builds break.", "other_impacts": ["users complain"], "updated": NOW}
+    text = knowledge(failures=[theirs])
+    assert ltm(path).import_(text, said_by("user")) == (0, 1)
+    (failure,) = read_json(path)["patterns"]["failures"]
+    assert (failure["impact"], failure["other_impacts"]) == ("builds break", ["users complain"])
+    assert ltm(path).import_(text, said_by("user")) == (0, 0)
+
+
 def test_what_is_known_takes_the_higher_of_both(path: Path) -> None:
     mine = add(ltm(path, NOW - 50), "solution", "denied", solution="chown", confidence=0.6, examples=("a",)).record
     theirs = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.store.ltm_codec import normalize_text, to_raw
-from clio.memory.store.ltm_objects import confirm_memory
+from clio.memory.store.ltm_objects import merge_object
 from clio.memory.store.record import MemoryDraft
 from tests.memory.store.ltm_support import NOW, add, ltm, read_json, said_by, write_json
 
@@ -68,12 +68,7 @@ def test_to_compare_twice_changes_nothing(text: str) -> None:
 def test_repetition_never_lowers_confidence(said: list[float]) -> None:
     raw = to_raw(MemoryDraft(kind="discovery", content="f", confidence=said[0]).as_record())
     for number, confidence in enumerate(said):
-        confirm_memory(
-            "discovery",
-            raw,
-            to_raw(MemoryDraft(kind="discovery", content="f", confidence=confidence).as_record()),
-            float(number),
-        )
+        merge_object(raw, MemoryDraft(kind="discovery", content="f", confidence=confidence).as_record(), float(number))
         assert raw["confidence"] == max(said[: number + 1])
 
 
