@@ -1,4 +1,4 @@
-"""A turn loads of memory what it needs and no more: every start of clio waits for it."""
+"""A turn imports only the memory modules it needs, because every start of clio waits for these imports."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ LATE = """
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["an empty project", "one where something is known"])
-def test_a_turn_loads_only_what_it_needs(tmp_path: Path, known: bool) -> None:
+def test_a_turn_imports_only_what_it_needs(tmp_path: Path, known: bool) -> None:
     if known:
         memory = MemorySystem(
             tmp_path, SessionStore(tmp_path / ".clio" / "sessions"), incognito=False, ltm=True, home=tmp_path / "home"
@@ -58,5 +58,5 @@ def test_a_turn_loads_only_what_it_needs(tmp_path: Path, known: bool) -> None:
 
 
 @pytest.mark.parametrize("name", LATE)
-def test_what_comes_late_is_there(name: str) -> None:
+def test_modules_imported_later_are_available(name: str) -> None:
     assert find_spec(f"clio.memory.{name}")

@@ -1,4 +1,4 @@
-"""Whether two statements are about the same subject, on labelled pairs."""
+"""Whether two statements are about the same subject, measured on labelled pairs."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,14 +12,14 @@ DATA = Path(__file__).parent / "data"
 
 
 def read_pairs(name: str) -> list[tuple[str, str, str]]:
-    """(relation, earlier, later) of a data file."""
+    """Return (relation, earlier, later) of each pair in a data file."""
     lines = (DATA / name).read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return [(row[0], row[1], row[2]) for row in rows]
 
 
 def measure(pairs: list[tuple[str, str, str]], relation: str) -> tuple[float, float]:
-    """Precision and recall of one relation."""
+    """Return precision and recall of one relation."""
     found = Counter((wanted, relate_statements(old, new)) for wanted, old, new in pairs)
     right = found[relation, relation]
     given = sum(count for (_, got), count in found.items() if got == relation)
@@ -28,7 +28,7 @@ def measure(pairs: list[tuple[str, str, str]], relation: str) -> tuple[float, fl
 
 
 @pytest.mark.parametrize("relation", ["supersedes", "different"])
-def test_pairs_the_rules_were_written_with_are_told_apart(relation: str) -> None:
+def test_pairs_used_while_writing_the_rules_are_classified_correctly(relation: str) -> None:
     precision, recall = measure(read_pairs("statement_pairs.tsv"), relation)
     assert precision >= 0.9 and recall >= 0.9
 
@@ -43,7 +43,7 @@ def test_held_out_statements_about_different_subjects_seldom_replace_each_other(
 
 
 @pytest.mark.parametrize(("half", "least_recall"), [("development", 0.95), ("test", 0.84)])
-def test_statements_that_were_written_blind_replace_each_other_only_with_another_value(
+def test_statements_written_without_knowing_the_rules_replace_each_other_only_with_another_value(
     half: str, least_recall: float
 ) -> None:
     precision, recall = measure(read_pairs(f"statement_pairs_blind_{half}.tsv"), "supersedes")
@@ -53,7 +53,7 @@ def test_statements_that_were_written_blind_replace_each_other_only_with_another
 @pytest.mark.parametrize(
     ("half", "least_precision", "least_recall"), [("development", 0.95, 1.0), ("test", 0.94, 0.81)]
 )
-def test_owners_keep_their_objects_and_tools_their_states(
+def test_different_owners_or_tools_are_different_subjects(
     half: str, least_precision: float, least_recall: float
 ) -> None:
     precision, recall = measure(read_pairs(f"statement_pairs_owners_{half}.tsv"), "supersedes")
@@ -64,14 +64,14 @@ def test_owners_keep_their_objects_and_tools_their_states(
     assert relate_statements("the mail server is slow", "the mail server is postfix") == "different"
 
 
-def test_statements_in_nearly_the_same_words_are_the_same_only_if_their_words_have_the_same_roles() -> None:
+def test_nearly_equal_statements_are_the_same_only_if_their_words_have_the_same_roles() -> None:
     precision, recall = measure(read_pairs("statement_pairs_near.tsv"), "same")
     assert precision >= 0.98 and recall >= 0.5
     assert relate_statements("The cache calls the store", "The store calls the cache") != "same"
     assert relate_statements("Failed jobs are retried by the worker", "The worker retries failed jobs") == "same"
 
 
-def test_a_statement_is_the_same_as_itself_whatever_it_says() -> None:
+def test_any_statement_is_the_same_as_itself() -> None:
     for _, old, new in read_pairs("statement_pairs.tsv"):
         assert relate_statements(old, old) == "same"
         assert relate_statements(f"{new}.", new.upper() if new.isupper() else new) == "same"
@@ -120,7 +120,7 @@ def test_a_text_of_several_sentences_is_not_replaced_by_one_of_them() -> None:
         ("the default shell is bash", "the default shell is slow"),
     ],
 )
-def test_another_property_or_thing_replaces_nothing(old: str, new: str) -> None:
+def test_a_statement_about_another_property_or_thing_replaces_nothing(old: str, new: str) -> None:
     assert relate_statements(old, new) == relate_statements(new, old) == "different"
 
 
@@ -161,7 +161,7 @@ def test_another_property_or_thing_replaces_nothing(old: str, new: str) -> None:
         ("os logs ficam em /var/log", "os logs ficam em /srv/log"),
     ],
 )
-def test_another_value_of_one_property_replaces_it(old: str, new: str) -> None:
+def test_another_value_of_the_same_property_replaces_the_statement(old: str, new: str) -> None:
     assert relate_statements(old, new) == "supersedes"
 
 
@@ -218,7 +218,7 @@ def test_phrasal_verbs_and_owners(old: str, new: str, relation: str) -> None:
         ("the API runs on port 80", "the API used to run on port 70"),
     ],
 )
-def test_the_announcement_of_a_change_replaces_only_what_has_changed(old: str, new: str) -> None:
+def test_an_announced_change_replaces_only_what_has_changed(old: str, new: str) -> None:
     assert relate_statements(old, new) != "supersedes"
 
 
@@ -227,6 +227,6 @@ def test_a_very_long_text_is_compared_in_bounded_time() -> None:
     assert relate_statements(text, f"{text} now") in ("same", "different", "unclear", "supersedes")
 
 
-def test_topic_terms_find_statements_about_the_same_subject_with_another_value() -> None:
+def test_topic_terms_find_statements_with_another_value_of_the_same_subject() -> None:
     assert topic_terms("We moved the staging API to port 9090") & topic_terms("The staging API listens on port 8080")
     assert announces_change("The staging API is on 9090 now") and not announces_change("The API knows nothing")

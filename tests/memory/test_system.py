@@ -1,4 +1,4 @@
-"""The interface of memory: what enters a request, what can be undone, and that incognito leaves everything alone."""
+"""The interface of memory: what a request contains, what can be undone, and that incognito changes nothing."""
 
 from pathlib import Path
 
@@ -29,11 +29,11 @@ def everything_below(folder: Path) -> dict[Path, tuple[bytes, int]]:
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_nothing_known_is_no_fragment(tmp_path: Path) -> None:
+def test_an_empty_memory_gives_no_fragment(tmp_path: Path) -> None:
     assert system(tmp_path).prefix_fragments() == []
 
 
-def test_what_is_learned_is_in_the_next_sessions_prompt(tmp_path: Path) -> None:
+def test_a_saved_memory_is_in_the_prompt_of_the_next_session(tmp_path: Path) -> None:
     assert system(tmp_path).store.add(fact("tests run with pytest -q"), SOMEBODY).is_new
     (fragment,) = system(tmp_path).prefix_fragments()
     assert "- tests run with pytest -q" in fragment.text
@@ -51,20 +51,20 @@ def test_a_secret_that_another_program_wrote_into_a_memory_file_is_not_sent(tmp_
         assert all("the token [REDACTED]" in one.text and "h7Kq29x" not in one.text for one in fragments)
 
 
-def test_what_is_learned_later_comes_once_behind_the_prompt_and_again_after_a_trim(tmp_path: Path) -> None:
+def test_a_memory_saved_after_the_prompt_is_sent_once_and_again_after_a_trim(tmp_path: Path) -> None:
     memory, elsewhere = system(tmp_path), system(tmp_path)
     memory.store.add(fact("the first fact"), SOMEBODY)
     memory.prefix_fragments()
     assert memory.turn_fragments("hello") == []
     elsewhere.store.add(fact("the second fact"), SOMEBODY)
-    (news,) = memory.turn_fragments("hello")
-    assert "the second fact" in news.text and "the first fact" not in news.text
+    (changes,) = memory.turn_fragments("hello")
+    assert "the second fact" in changes.text and "the first fact" not in changes.text
     assert memory.turn_fragments("hello") == []
     memory.repeat_after_trim()
-    assert [fragment.text for fragment in memory.turn_fragments("hello")] == [news.text]
+    assert [fragment.text for fragment in memory.turn_fragments("hello")] == [changes.text]
 
 
-def test_why_tells_what_the_prompt_and_the_turn_were_given(tmp_path: Path) -> None:
+def test_why_lists_what_the_prompt_and_the_turn_contain(tmp_path: Path) -> None:
     memory = system(tmp_path)
     memory.store.add(fact("the first fact"), SOMEBODY)
     memory.prefix_fragments()
@@ -74,7 +74,7 @@ def test_why_tells_what_the_prompt_and_the_turn_were_given(tmp_path: Path) -> No
     assert told == ["the first fact", "the second fact"]
 
 
-def test_without_ltm_only_the_requests_go_without(tmp_path: Path) -> None:
+def test_with_ltm_off_only_requests_omit_project_memory(tmp_path: Path) -> None:
     memory = system(tmp_path, ltm=False)
     assert memory.store.add(fact("a zebra"), SOMEBODY).is_new
     assert memory.prefix_fragments() == memory.turn_fragments("zebra") == []
@@ -82,7 +82,7 @@ def test_without_ltm_only_the_requests_go_without(tmp_path: Path) -> None:
     assert [hit.text for hit in memory.search("zebra")] == ["a zebra"]
 
 
-def test_undo_goes_back_through_entries_and_notes(tmp_path: Path) -> None:
+def test_undo_reverts_entries_and_notes_in_order(tmp_path: Path) -> None:
     memory = system(tmp_path)
     memory.store.add(MemoryDraft(key="plan", content="first"))
     memory.store.add(MemoryDraft(key="plan", content="second"))
@@ -102,7 +102,7 @@ def test_undo_goes_back_through_entries_and_notes(tmp_path: Path) -> None:
         memory.undo()
 
 
-def test_memories_of_all_kinds_and_scopes_that_are_forgotten_together_come_back_together(tmp_path: Path) -> None:
+def test_memories_of_all_kinds_and_scopes_forgotten_together_are_restored_together(tmp_path: Path) -> None:
     memory = system(tmp_path)
     entry = memory.store.add(fact("a zebra"), SOMEBODY).record
     note = memory.store.add(MemoryDraft(content="the gate is blue", kind="note")).record
@@ -114,7 +114,7 @@ def test_memories_of_all_kinds_and_scopes_that_are_forgotten_together_come_back_
     assert {one.content for one in memory.store.records(TYPED_KINDS)} == {"the gate is blue", "short commit messages"}
 
 
-def test_what_was_changed_since_is_not_undone_and_does_not_block_what_came_before(tmp_path: Path) -> None:
+def test_a_later_change_is_not_undone_and_does_not_block_earlier_ones(tmp_path: Path) -> None:
     memory = system(tmp_path)
     memory.store.add(fact("a zebra"), SOMEBODY)
     memory.store.add(MemoryDraft(key="plan", content="mine"))
@@ -128,7 +128,7 @@ def test_what_was_changed_since_is_not_undone_and_does_not_block_what_came_befor
     assert "a zebra" in memory.undo()
 
 
-def test_incognito_reads_nothing_and_writes_nothing(tmp_path: Path) -> None:
+def test_incognito_reads_and_writes_nothing(tmp_path: Path) -> None:
     open_memory = system(tmp_path)
     open_memory.store.add(fact("a zebra"), SOMEBODY)
     open_memory.store.add(MemoryDraft(key="k", content="zebra"))
@@ -181,7 +181,7 @@ def test_secrets_are_redacted_before_they_are_stored(tmp_path: Path) -> None:
     assert [path for path in files if b"hunter2" in path.read_bytes()] == []
 
 
-def test_a_part_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_read_does_not_affect_the_others(tmp_path: Path) -> None:
     memory = system(tmp_path)
     memory.preferences.add("never push on Fridays", score=0.5, explicit=True)
     memory.store.add(MemoryDraft(content="the gate code is blue", kind="fact"))
@@ -194,7 +194,7 @@ def test_a_part_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path) -> 
     assert memory.take_notices() == []
 
 
-def test_a_file_set_aside_is_named_and_the_rest_still_enters_the_prompt(tmp_path: Path) -> None:
+def test_a_corrupt_file_moved_aside_is_named_and_the_rest_is_in_the_prompt(tmp_path: Path) -> None:
     system(tmp_path).store.add(fact("tests run with pytest -q"), SOMEBODY)
     (tmp_path / ".clio" / "memories.json").write_text("{ torn", encoding="utf-8")
     memory = system(tmp_path)

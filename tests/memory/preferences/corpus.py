@@ -1,4 +1,4 @@
-"""Lines people write, with what clio is to make of them."""
+"""Lines that users write, with what clio should recognize in them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +10,11 @@ from clio.memory.preferences.stated_preferences import StatedPreference, find_pr
 HERE = Path(__file__).parent
 NOTICE_FILES = ("lines.txt", "held_out.txt", "fresh.txt", "blind.txt", "last.txt")
 UNSEEN = "unseen.txt"
-"""No rule was changed for a line of it, and none is to be: else it says nothing any more."""
+"""No rule was or may be changed for a line of this file: otherwise it measures nothing."""
 
 
 class Line(Struct, frozen=True):
-    """One line of a corpus. outcome: "-" for nothing; else a kind, with "!" where it is certain and "?" where not."""
+    """One line of a corpus. outcome: "-" for nothing; else a kind, with "!" if certain and "?" if not."""
 
     outcome: str
     content: str
@@ -22,12 +22,12 @@ class Line(Struct, frozen=True):
 
 
 def notice_lines(name: str) -> list[Line]:
-    """The lines of one file about what is noticed."""
+    """Return the lines of one file of statements."""
     return [Line(*parts) for parts in _parts(name, 3)]
 
 
 class Score(Struct, frozen=True, kw_only=True):
-    """How well a file's lines come out, in numbers of lines and of what was noticed."""
+    """Correct and wrong results of a file, in numbers of lines and of recognized statements."""
 
     lines: int
     recorded: int
@@ -39,7 +39,7 @@ class Score(Struct, frozen=True, kw_only=True):
 
 
 def score(name: str) -> Score:
-    """The score of one file. A line with several rules names one of them; the others count as right."""
+    """Return the score of one file. A line with several rules names one of them; the others count as correct."""
     lines = notice_lines(name)
     given, right, found = {"!": 0, "?": 0}, {"!": 0, "?": 0}, 0
     for line in lines:
@@ -60,12 +60,12 @@ def score(name: str) -> Score:
 
 
 def scenario_lines() -> list[tuple[str, str | None]]:
-    """Requests, and the kind of work they are."""
+    """Return requests with their task type."""
     return [(text, None if name == "-" else name) for name, text in _parts("scenario_lines.txt", 2)]
 
 
 def as_outcome(noticed: StatedPreference) -> tuple[str, str]:
-    """What was noticed in the corpus's form."""
+    """Return what was recognized, in the notation of the corpus."""
     return f"{noticed.kind}{'!' if noticed.certain else '?'}", noticed.content
 
 

@@ -1,4 +1,4 @@
-"""Preferences on a real file."""
+"""Preferences in a real file."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def changes(book: Preferences) -> tuple[Change, ...]:
     return ChangeLog(path.with_name(LOG_NAME)).undoable()
 
 
-def test_a_preference_is_there_in_the_next_process(book: Preferences, tmp_path: Path, clock: Clock) -> None:
+def test_a_preference_is_read_by_the_next_process(book: Preferences, tmp_path: Path, clock: Clock) -> None:
     book.add("concise code", "said so", keywords=("brevity",), scenarios=("code",))
     again = Preferences(TypedStore(tmp_path / "memories.json", "user", clock=clock), TaskTypes(), Fading(), clock)
     [one] = again.all()
@@ -41,7 +41,7 @@ def test_a_preference_is_there_in_the_next_process(book: Preferences, tmp_path: 
 
 
 @pytest.mark.parametrize("before", ["tabs", "Use tabs", "always use tabs", "never use tabs", "I prefer tabs", "TABS."])
-def test_a_rule_takes_the_place_of_what_it_is_about(book: Preferences, before: str) -> None:
+def test_a_rule_replaces_an_earlier_one_about_the_same_thing(book: Preferences, before: str) -> None:
     first = book.add(before, score=9.0)
     done = book.add("never use tabs", score=0.5, explicit=True)
     assert (done.action, done.record.id) == ("merged", first.record.id)
@@ -49,13 +49,13 @@ def test_a_rule_takes_the_place_of_what_it_is_about(book: Preferences, before: s
     assert [limit.content for limit in book.hard_limits()] == ["never use tabs"]
 
 
-def test_a_rule_about_something_else_is_beside(book: Preferences) -> None:
+def test_a_rule_about_something_else_is_added(book: Preferences) -> None:
     book.add("tabs in Makefiles", score=9.0)
     book.add("never use tabs", score=0.5, explicit=True)
     assert len(book.all()) == 2
 
 
-def test_the_last_rule_counts_and_can_be_taken_back(book: Preferences) -> None:
+def test_the_last_rule_applies_and_can_be_undone(book: Preferences) -> None:
     book.add("never use tabs", score=0.5, explicit=True)
     book.add("always use tabs", score=10.0, explicit=True)
     assert [(one.record.content, one.score) for one in book.all()] == [("always use tabs", 10.0)]
@@ -64,7 +64,7 @@ def test_the_last_rule_counts_and_can_be_taken_back(book: Preferences) -> None:
     assert [limit.content for limit in book.hard_limits()] == ["never use tabs"]
 
 
-def test_what_is_inferred_does_not_move_a_rule_and_does_not_hide_it(book: Preferences, clock: Clock) -> None:
+def test_an_inferred_preference_neither_changes_nor_hides_a_rule(book: Preferences, clock: Clock) -> None:
     book.add("emojis", score=0.5, explicit=True)
     clock.now += 40 * DAY_S
     book.add("Emojis", score=9.0)
@@ -74,18 +74,18 @@ def test_what_is_inferred_does_not_move_a_rule_and_does_not_hide_it(book: Prefer
     assert [limit.content for limit in book.hard_limits()] == ["emojis"]
 
 
-def test_what_is_inferred_twice_is_averaged_and_explicit_is_set(book: Preferences) -> None:
+def test_inferred_scores_are_averaged_and_explicit_ones_are_set(book: Preferences) -> None:
     book.add("dark mode", score=8.0)
     assert book.add("Dark  Mode", score=10.0).record.score == pytest.approx(9.2)
     assert book.add("dark mode", score=3.0, explicit=True).record.score == 3.0
 
 
-def test_the_two_clocks(book: Preferences, clock: Clock) -> None:
+def test_preferences_fade_and_cool_down_on_separate_clocks(book: Preferences, clock: Clock) -> None:
     id = book.add("concise code", score=5.0).record.id
     clock.now += 30 * DAY_S
     [one] = book.recall("concise")
     assert one.coefficient == pytest.approx(0.55)
-    assert book.recall("concise")[0].coefficient == pytest.approx(0.55)  # looking reinforces nothing
+    assert book.recall("concise")[0].coefficient == pytest.approx(0.55)  # reading does not reinforce it
     assert book.recall("concise", touch=True)[0].record.id == id
     assert book.all()[0].coefficient == 1.0
     clock.now += 11.9 * HOUR_S
@@ -97,7 +97,7 @@ def test_the_two_clocks(book: Preferences, clock: Clock) -> None:
     assert book.all()[0].record.touch_count == 2
 
 
-def test_fading_can_be_set(book: Preferences, clock: Clock) -> None:
+def test_fading_is_configurable(book: Preferences, clock: Clock) -> None:
     book.add("concise code", score=5.0)
     clock.now += 14 * DAY_S
     book.fading = Fading(half_life_days=14, floor=0.0)
@@ -107,7 +107,7 @@ def test_fading_can_be_set(book: Preferences, clock: Clock) -> None:
             Fading(**wrong)
 
 
-def test_bands_scenarios_and_scores_are_asked_for_together(book: Preferences) -> None:
+def test_preferences_are_filtered_by_band_scenario_and_score_together(book: Preferences) -> None:
     book.add("short functions", score=9.0, scenarios=("coding",))
     book.add("table driven tests", score=8.0, scenarios=("testing", "review"))
     book.add("pytest fixtures", score=5.0)
@@ -118,7 +118,7 @@ def test_bands_scenarios_and_scores_are_asked_for_together(book: Preferences) ->
         return [one.record.content for one in book.recall(**wanted)]  # type: ignore[arg-type]
 
     assert items(scenario="code") == ["short functions"]
-    assert items(scenario="qa") == ["table driven tests", "pytest fixtures"]  # the second by its word
+    assert items(scenario="qa") == ["table driven tests", "pytest fixtures"]  # the second by its keyword
     assert items(types=("like",)) == ["short functions", "table driven tests", "british spelling"]
     assert items(types=("habit", "taboo"), min_score=5.5) == ["british spelling"]
     assert items(types=("taboo",), min_score=3) == []
@@ -127,15 +127,15 @@ def test_bands_scenarios_and_scores_are_asked_for_together(book: Preferences) ->
     assert [one.record.content for one in book.top(2)] == ["short functions", "table driven tests"]
 
 
-def test_only_whole_words_make_a_preference_one_of_a_scenario(book: Preferences) -> None:
-    book.add("I prefer capital letters in stages", score=9.0)  # pr, api, tag: none of them is a word here
+def test_only_whole_words_assign_a_preference_to_a_scenario(book: Preferences) -> None:
+    book.add("I prefer capital letters in stages", score=9.0)  # pr, api, tag: here each is only part of a word
     for scenario in ("review", "coding", "git"):
         assert book.recall(scenario=scenario) == []
     book.add("small commits", score=9.0)
     assert [one.record.content for one in book.recall(scenario="git")] == ["small commits"]
 
 
-def test_keywords_name_the_scenarios_and_are_counted(book: Preferences) -> None:
+def test_keywords_list_the_scenarios_with_counts(book: Preferences) -> None:
     book.add("short prs", keywords=("review", "diff"))
     assert book.all()[0].record.scenarios == ("review",)
     book.add("x", keywords=("diff",))
@@ -144,7 +144,7 @@ def test_keywords_name_the_scenarios_and_are_counted(book: Preferences) -> None:
     assert book.scenarios()["git"] == 0
 
 
-def test_a_hard_limit_never_goes_whatever_its_age(book: Preferences, clock: Clock) -> None:
+def test_a_hard_limit_never_expires(book: Preferences, clock: Clock) -> None:
     book.add("never force-push", score=0.5, explicit=True)
     for number in range(30):
         book.add(f"liking {number}", score=9.0)
@@ -169,7 +169,7 @@ def test_clearing_is_one_change(book: Preferences) -> None:
     assert book.clear() == 0
 
 
-def test_what_cannot_be_is_refused(book: Preferences) -> None:
+def test_invalid_values_are_refused(book: Preferences) -> None:
     for score in (11.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(UserError, match="a score is a number from 0 to 10"):
             book.add("x", score=score)
@@ -191,13 +191,13 @@ def test_what_cannot_be_is_refused(book: Preferences) -> None:
 
 
 @pytest.mark.parametrize("item", ["偏好简洁的代码", "🙂", "Ça & là", "a" * 16_000, "line\nbreak"])
-def test_any_words_will_do(book: Preferences, item: str) -> None:
+def test_any_text_is_accepted(book: Preferences, item: str) -> None:
     book.add(item)
     assert book.find(item).content == item
     assert book.add(item).action == "merged"
 
 
-def test_a_scenario_of_the_user(tmp_path: Path, clock: Clock) -> None:
+def test_the_user_can_define_a_scenario(tmp_path: Path, clock: Clock) -> None:
     scenarios = TaskTypes({"infra": TaskType(keywords=("terraform", "helm"), aliases=("ops",))})
     book = Preferences(TypedStore(tmp_path / "m.json", "user", clock=clock), scenarios, Fading(), clock)
     book.add("plan before apply", scenarios=("ops",))

@@ -1,4 +1,4 @@
-"""The kind of work of a request."""
+"""The task type of a request."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.memory.preferences.corpus import scenario_lines
 BOOK = TaskTypes()
 
 
-def test_requests_are_told_apart() -> None:
+def test_requests_get_the_right_task_type() -> None:
     lines = scenario_lines()
     right = sum(detect_task_type(text, BOOK) == name for text, name in lines)
     assert len(lines) >= 130
@@ -17,16 +17,16 @@ def test_requests_are_told_apart() -> None:
     assert [detect_task_type(text, BOOK) for text in silent] == [None] * len(silent)
 
 
-def test_a_traceback_is_about_debugging_whatever_it_holds() -> None:
+def test_a_traceback_means_debugging_whatever_it_contains() -> None:
     trace = 'Traceback (most recent call last):\n  File "review.py", line 3, in commit\nValueError: write the docs'
     assert detect_task_type(trace, BOOK) == "debugging"
 
 
-def test_code_that_is_pasted_says_nothing() -> None:
+def test_pasted_code_does_not_decide_the_task_type() -> None:
     assert detect_task_type("what does this do?\n```\ngit commit\npytest\n```", BOOK) is None
 
 
-def test_files_tip_the_scales_and_never_decide_alone() -> None:
+def test_file_names_support_a_task_type_and_never_decide_alone() -> None:
     assert detect_task_type("go on", BOOK, ["tests/test_a.py"] * 5) is None
     assert detect_task_type("README and git", BOOK) is None
     assert detect_task_type("README and git", BOOK, ["docs/guide.md"]) == "writing"
@@ -35,14 +35,14 @@ def test_files_tip_the_scales_and_never_decide_alone() -> None:
     assert detect_task_type("the code and its tests", BOOK, ["tests/parser.py"]) == "testing"
 
 
-def test_words_of_a_users_own_scenario_count() -> None:
+def test_keywords_of_a_users_own_scenario_count() -> None:
     book = TaskTypes({"infra": TaskType(keywords=("terraform", "helm chart"))})
     assert detect_task_type("terraform plan looks odd", BOOK) is None
     assert detect_task_type("terraform plan looks odd", book) == "infra"
 
 
 @pytest.mark.parametrize("filling", ["x = 1\n", "the quick brown fox. "])
-def test_what_is_asked_before_or_behind_a_long_text_is_found(filling: str) -> None:
+def test_a_question_before_or_after_a_long_text_is_found(filling: str) -> None:
     long = filling * MAX_CHARS
     assert detect_task_type(f"review my changes\n{long}", BOOK) == "review"
     assert detect_task_type(f"{long}\nreview my changes", BOOK) == "review"

@@ -1,4 +1,4 @@
-"""What others say in a message is not the user's own: text after labels, pasted text, chats, output of commands."""
+"""Text that others wrote in a message is not the user's own: after labels, pasted, from chats or commands."""
 
 import pytest
 
@@ -28,7 +28,7 @@ from clio.memory.preferences.stated_preferences import find_preferences
         "ログの内容",
     ],
 )
-def test_a_label_of_others(label: str) -> None:
+def test_text_after_a_label_of_others_is_not_the_users_own(label: str) -> None:
     assert is_report_label(label)
 
 
@@ -56,7 +56,7 @@ def test_a_label_of_others(label: str) -> None:
         "Ich sage es noch mal",
     ),
 )
-def test_a_label_of_the_users_own(label: str) -> None:
+def test_text_after_a_label_of_the_user_is_the_users_own(label: str) -> None:
     assert not is_report_label(label)
 
 
@@ -76,12 +76,12 @@ def test_a_label_of_the_users_own(label: str) -> None:
         "Im Ticket steht: nie direkt auf main pushen",
     ],
 )
-def test_nothing_is_learned_from_what_others_say(text: str) -> None:
+def test_nothing_is_saved_from_text_of_others(text: str) -> None:
     assert not find_limits(text)
     assert not find_preferences(text)
 
 
-def test_the_user_speaks_again_after_what_others_say() -> None:
+def test_text_of_the_user_after_text_of_others_is_read() -> None:
     text = "Anna said: we deploy on Fridays. But never deploy on Fridays in this project"
     assert [one.content for one in find_limits(text)] == ["never deploy on Fridays in this project"]
     text = "stdout: 3 failed\n\nNever skip failing tests in this repo"

@@ -1,6 +1,6 @@
 """Limits, corrections and "remember that …" in languages other than English.
 
-The files of tests/memory/preferences/data/languages hold one sentence a line with its label. Every other line is for
+The files of tests/memory/preferences/data/languages hold one labelled sentence per line. Every other line is for
 development. Those in `blind` were written after the rules, which have not been changed for them since.
 """
 
@@ -28,7 +28,7 @@ class Line(Struct):
 
 
 class Score(Struct):
-    """What was found of one half. false_lasting: sentences without a limit of which one would be saved unasked."""
+    """Results for one half. false_lasting: sentences without a limit of which one would be saved without a question."""
 
     found: int = 0
     wanted: int = 0
@@ -58,7 +58,7 @@ def score(found: list[Line]) -> Score:
 
 @pytest.mark.parametrize("code", LANGUAGES)
 @pytest.mark.parametrize("half", ["development", "test"])
-def test_each_language_is_read_with_few_mistakes(code: str, half: str) -> None:
+def test_each_language_is_read_with_few_errors(code: str, half: str) -> None:
     result = score(lines(DATA / f"{code}.txt")[half == "test" :: 2])
     assert result.wanted >= 20
     assert result.found >= 0.85 * result.wanted
@@ -66,7 +66,7 @@ def test_each_language_is_read_with_few_mistakes(code: str, half: str) -> None:
     assert result.false_lasting <= 2
 
 
-def test_of_sentences_the_rules_have_not_seen_more_are_missed_than_saved_wrongly() -> None:
+def test_of_unseen_sentences_more_are_missed_than_saved_wrongly() -> None:
     results = [score(lines(DATA / "blind" / f"{code}.txt")) for code in LANGUAGES]
     wanted, found = sum(one.wanted for one in results), sum(one.found for one in results)
     assert found >= 0.75 * wanted
@@ -92,7 +92,7 @@ def test_the_language_of_a_message(text: str, language: str) -> None:
     assert detect_language(text) == language
 
 
-def test_what_is_to_be_remembered_and_where_a_limit_belongs() -> None:
+def test_requests_to_remember_and_the_scope_of_a_limit_are_found() -> None:
     [fact] = read_statements("Merk dir bitte, dass die Staging-Datenbank nur lesbar ist.", "de")
     assert (fact.kind, fact.content) == ("remember", "die Staging-Datenbank nur lesbar ist")
     [limit] = find_limits("Bitte ändere niemals Dateien in vendor/.")
@@ -133,7 +133,7 @@ def test_what_is_to_be_remembered_and_where_a_limit_belongs() -> None:
         ("记住我们的API有限流，好吗？", "我们的API有限流"),
     ],
 )
-def test_the_reminder_of_a_task_is_nothing_to_remember(text: str, what: str) -> None:
+def test_a_reminder_of_a_task_is_not_remembered(text: str, what: str) -> None:
     found = [one.content for one in read_statements(text, detect_language(text)) if one.kind == "remember"]
     assert found == ([what] if what else [])
     assert find_limits(text) == ()
@@ -158,7 +158,7 @@ def test_the_reminder_of_a_task_is_nothing_to_remember(text: str, what: str) -> 
         ("记住端口是4000，然后解释calc.py", "端口是4000"),
     ],
 )  # fmt: skip
-def test_a_task_behind_what_is_to_be_remembered_is_no_part_of_it(text: str, what: str) -> None:
+def test_a_task_after_a_request_to_remember_is_not_part_of_it(text: str, what: str) -> None:
     found = [one.content for one in read_statements(text, detect_language(text)) if one.kind == "remember"]
     assert found == [what]
 
@@ -186,7 +186,7 @@ def test_a_task_behind_what_is_to_be_remembered_is_no_part_of_it(text: str, what
         ("touche pas mal de fichiers", None),
     ],
 )
-def test_prohibitions_with_separable_verbs_and_of_what_was_done_before(text: str, term: str | None) -> None:
+def test_prohibitions_with_separable_verbs_and_of_past_actions(text: str, term: str | None) -> None:
     assert [one.term for one in find_limits(text) if one.term != "task"] == ([term] if term else [])
 
 
@@ -206,11 +206,11 @@ def test_prohibitions_with_separable_verbs_and_of_what_was_done_before(text: str
         ("gosto de commits curtos, mas nunca com emojis", "commits curtos, mas nunca com emojis"),
     ],
 )
-def test_a_limit_after_a_liking_is_found(text: str, limit: str) -> None:
+def test_a_limit_after_a_preference_is_found(text: str, limit: str) -> None:
     assert [(one.content, one.term) for one in find_limits(text)] == [(limit, "lasting")]
 
 
-def test_a_liking_alone_is_no_limit() -> None:
+def test_a_preference_alone_is_no_limit() -> None:
     assert find_limits("ich mag kurze Funktionen und klare Namen") == ()
     assert find_limits("me gustan los tests y la documentación") == ()
     assert find_limits("me gusta el diseño, pero nunca funciona") == ()
@@ -237,7 +237,7 @@ def test_an_english_message_reads_only_the_english_rules() -> None:
     )
 
 
-def test_a_long_message_of_one_language_is_read_in_little_time() -> None:
+def test_a_long_message_in_one_language_is_read_quickly() -> None:
     text = "Verwende bitte den Parser und schreib den Test dazu, wenn es geht. " * 2_000
     assert read_statements(text, "de") == ()
 
@@ -250,11 +250,11 @@ def test_a_long_message_of_one_language_is_read_in_little_time() -> None:
         "base image of the worker is alpine", "run it as root on staging", "comment lines begin with #",
     ],
 )  # fmt: skip
-def test_a_word_that_is_english_too_makes_no_other_language(text: str) -> None:
+def test_a_word_that_is_also_english_does_not_decide_the_language(text: str) -> None:
     assert detect_language(text) == ""
 
 
-def test_a_single_word_of_its_own_is_enough() -> None:
+def test_one_word_unique_to_a_language_decides_it() -> None:
     assert detect_language("nunca uses tabs") == "es"
     assert detect_language("pour les tests, utilise pytest") == "fr"
 
@@ -269,7 +269,7 @@ def test_a_single_word_of_its_own_is_enough() -> None:
         ("Please fix the parser bug. prod.yamlは絶対に変更しないでください。", "prod.yamlは絶対に変更しないでください"),
     ],
 )
-def test_a_limit_in_a_sentence_of_another_language_behind_an_english_one_is_found(text: str, limit: str) -> None:
+def test_a_limit_in_another_language_after_an_english_sentence_is_found(text: str, limit: str) -> None:
     assert [one.content for one in find_limits(text)] == [limit]
 
 
@@ -284,7 +284,7 @@ def test_a_limit_in_a_sentence_of_another_language_behind_an_english_one_is_foun
         ("The build is green. Bitte niemals auf main pushen.", "niemals auf main pushen"),
     ],
 )
-def test_a_limit_may_mix_languages_and_keeps_the_words_of_the_user(text: str, limit: str) -> None:
+def test_a_limit_may_mix_languages_and_keeps_the_users_wording(text: str, limit: str) -> None:
     assert [one.content.casefold() for one in find_limits(text) if limit in one.content.casefold()]
 
 
@@ -292,7 +292,7 @@ def test_a_limit_may_mix_languages_and_keeps_the_words_of_the_user(text: str, li
     "text",
     [
         "Kannst du das erklären?\nNever use eval in production code.",  # a line copied from a document
-        "这个 function never returns null 的 bug 修一下",  # what a program does
+        "这个 function never returns null 的 bug 修一下",  # describes what a program does
         "Der Test ruft `never()` auf, das ist falsch.",
         "Warum steht dort „always use tabs“?",
         "Füge den Hinweis „Dateien nie löschen“ hinzu.",
@@ -302,14 +302,14 @@ def test_a_limit_may_mix_languages_and_keeps_the_words_of_the_user(text: str, li
         "Don't know warum das immer passiert",  # an English phrase that forbids nothing
         "no idea pourquoi ça ne marche jamais",
         "Don't know por qué siempre falla el test de la API",
-        "别的测试也失败了，看一下",  # another test; the same sign begins prohibitions
-        "Nur der erste Test läuft immer.",  # what happens, not what should
+        "别的测试也失败了，看一下",  # asks for another test; the same character begins prohibitions
+        "Nur der erste Test läuft immer.",  # describes what happens, not what should happen
         "Solo la primera prueba falla siempre.",
         "Só o primeiro teste falha sempre.",
-        "いつも失敗するので直してください。",  # what happens is the reason of a task
+        "いつも失敗するので直してください。",  # what happens is the reason for a task
     ],
 )
-def test_english_that_is_copied_or_describes_a_program_is_no_limit_of_a_message_in_another_language(text: str) -> None:
+def test_copied_or_descriptive_english_in_a_message_of_another_language_is_no_limit(text: str) -> None:
     assert [one for one in find_limits(text) if one.term != "task"] == []
 
 
@@ -349,15 +349,15 @@ def test_prohibitions_in_japanese_and_chinese(text: str, term: str | None) -> No
         ("nunca use sudo", "A proibição do sudo não vale hoje.", False),
     ],
 )
-def test_permissions_and_duties_are_taken_back_in_any_language(limit: str, said: str, is_lifted: bool) -> None:
+def test_permissions_and_duties_are_revoked_in_any_language(limit: str, said: str, is_lifted: bool) -> None:
     assert any(compare_limit(limit, one) for one in find_withdrawals(said)) is is_lifted
 
 
-def test_a_name_with_a_leading_dot_keeps_it() -> None:
+def test_a_name_with_a_leading_dot_keeps_the_dot() -> None:
     [limit] = find_limits(".env は絶対に開かないでください。")
     assert limit.content.startswith(".env")
 
 
-def test_an_order_about_npm_is_no_line_of_its_output() -> None:
+def test_an_instruction_about_npm_is_not_taken_for_npm_output() -> None:
     assert find_limits("npm は使用禁止です。\nnpm は遅いからです。")
     assert find_limits("npm ERR! never run this as root") == ()

@@ -1,4 +1,4 @@
-"""The rules of limits in `languages/en_limits.json`: each is valid and decides about its own example."""
+"""The limit rules in `languages/en_limits.json`: each is valid and matches its own example."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def list_clauses(text: str) -> Iterator[Clause]:
 
 
 def list_rules(rule: LimitRule) -> Iterator[LimitRule]:
-    """A rule and those in it."""
+    """Return a rule and the rules in it."""
     yield rule
     for one in rule.rules:
         yield from list_rules(one)
@@ -43,7 +43,7 @@ def test_the_order_and_the_triggers_of_all_groups_are_known() -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_each_rule_decides_about_its_example(group: str) -> None:
+def test_each_rule_matches_its_example(group: str) -> None:
     wrong: list[str] = []
     for rule in list_rules(load_group(group)):
         if rule.rules:
@@ -53,7 +53,7 @@ def test_each_rule_decides_about_its_example(group: str) -> None:
     assert wrong == []
 
 
-def test_each_rule_about_the_term_decides_about_its_example(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_rule_about_duration_matches_its_example(monkeypatch: pytest.MonkeyPatch) -> None:
     decided: list[object] = []
     find = RuleList[LimitRule].find
 
@@ -70,7 +70,7 @@ def test_each_rule_about_the_term_decides_about_its_example(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_examples_are_different_and_rules_with_rules_have_none(group: str) -> None:
+def test_examples_are_distinct_and_rules_with_subrules_have_none(group: str) -> None:
     rules = list(list_rules(load_group(group)))
     examples = [rule.example for rule in rules if not rule.rules]
     assert len(set(examples)) == len(examples)
@@ -130,6 +130,6 @@ def test_what_a_file_must_not_contain_is_a_limit() -> None:
     assert (found.content, found.term, found.scope) == ("src/report.py must not contain SQL", "lasting", "project")
 
 
-def test_a_name_that_begins_with_an_article_is_no_article() -> None:
+def test_a_name_that_begins_like_an_article_is_no_article() -> None:
     assert [one.term for one in find_limits("use asyncio for this project, not threads")] == ["lasting"]
     assert [one.term for one in find_limits("use a queue for this job, not a list")] == ["task"]

@@ -1,4 +1,4 @@
-"""The limits a message states: where they may stand, what is none, how long they last and whom they are for."""
+"""The limits in a message: where they are found, what is not one, how long they last and to whom they apply."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ from clio.memory.preferences.stated_preferences import find_preferences
     ],
 )
 @pytest.mark.parametrize("limit", ["never write to /srv/data", "don't add dependencies", "leave config.yml alone"])
-def test_a_limit_is_found_wherever_it_is(frame: str, limit: str) -> None:
+def test_a_limit_is_found_anywhere_in_a_message(frame: str, limit: str) -> None:
     assert [one.content for one in find_limits(frame.format(limit)) if limit in one.content]
 
 
@@ -66,7 +66,7 @@ def test_a_limit_is_found_wherever_it_is(frame: str, limit: str) -> None:
         "BEGIN LOG\n{}\nEND LOG",
     ],
 )
-def test_pasted_and_reported_text_states_none(frame: str) -> None:
+def test_pasted_and_reported_text_contains_no_limit(frame: str) -> None:
     assert find_limits(frame.format("never write to the cache")) == ()
     assert find_preferences(frame.format("never write to the cache")) == ()
 
@@ -105,7 +105,7 @@ def test_pasted_and_reported_text_states_none(frame: str) -> None:
         "the API is frozen for external customers",
     ],
 )
-def test_what_describes_the_program_or_the_state_of_things_is_none(text: str) -> None:
+def test_a_description_of_the_program_or_its_state_is_no_limit(text: str) -> None:
     assert find_limits(text) == ()
 
 
@@ -132,22 +132,22 @@ def test_what_describes_the_program_or_the_state_of_things_is_none(text: str) ->
         ("Write a tool. No frameworks please.", "task", "user"),
     ],
 )
-def test_how_long_it_lasts_and_whom_it_is_for(text: str, term: str, scope: str) -> None:
+def test_the_duration_and_scope_of_a_limit(text: str, term: str, scope: str) -> None:
     [found] = find_limits(text)
     assert (found.term, found.scope) == (term, scope)
 
 
-def test_slips_of_the_keyboard_are_understood() -> None:
+def test_typing_errors_are_understood() -> None:
     assert [one.content for one in find_limits("pls nevr push to main")] == ["nevr push to main"]
     assert find_limits("plese dont tuoch the lockfile") != ()
 
 
-def test_a_whole_document_of_rules_holds_for_the_task_alone() -> None:
+def test_a_pasted_document_of_rules_applies_only_to_the_task() -> None:
     rules = "\n".join(f"- never use module{number}" for number in range(MAX_LASTING + 1))
     assert {one.term for one in find_limits(rules)} == {"task"}
 
 
-def test_the_time_it_takes_is_linear() -> None:
+def test_the_time_is_linear_in_the_length() -> None:
     text = "the parser reads a line and we never know what comes next, so it must not stop here or there. "
     find_limits(text)
     begin = time.process_time()
@@ -174,7 +174,7 @@ WORDS = st.lists(
 
 
 @given(WORDS | st.text(max_size=200))
-def test_anything_can_be_said_and_what_is_found_can_be_kept(text: str) -> None:
+def test_any_text_is_accepted_and_found_limits_can_be_saved(text: str) -> None:
     for one in find_limits(text):
         assert one.content == " ".join(one.content.split()) != ""
         assert one.quote
@@ -184,7 +184,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def written_messages() -> list[str]:
-    """The messages of all labelled data about what users state."""
+    """Return the messages of all labelled data about what users state."""
     texts = [
         json.loads(line)["text"] for line in (REPOSITORY / "bench/data/stated_limits.jsonl").open(encoding="utf-8")
     ]
@@ -197,7 +197,7 @@ def written_messages() -> list[str]:
 
 
 def find_limits_by_all_rules(text: str) -> tuple[StatedLimit, ...]:
-    """The limits in a text, if each rule is tried on each sentence."""
+    """Return the limits in a text if each rule is tried on each sentence."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Triggers, "occur_in", lambda self, words: True)
         return find_limits(text)

@@ -1,4 +1,4 @@
-"""Limits that could not be asked about wait for the next start, once each."""
+"""Limits that could not be confirmed are asked about at the next start, once each."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def limit(content: str, *, in_project: bool) -> StatedPreference:
     )
 
 
-def test_a_limit_waits_once_and_is_gone_when_taken(tmp_path: Path) -> None:
+def test_a_limit_is_pending_once_and_removed_when_taken(tmp_path: Path) -> None:
     pending = PendingLimits(tmp_path, tmp_path / "shop")
     assert pending.is_empty and pending.take() == ()
     for _ in range(2):
@@ -22,14 +22,14 @@ def test_a_limit_waits_once_and_is_gone_when_taken(tmp_path: Path) -> None:
     assert pending.take() == ()
 
 
-def test_a_limit_of_another_project_waits_there_and_one_of_the_user_everywhere(tmp_path: Path) -> None:
+def test_a_limit_of_another_project_is_pending_there_and_one_of_the_user_everywhere(tmp_path: Path) -> None:
     shop, blog = (PendingLimits(tmp_path, tmp_path / name) for name in ("shop", "blog"))
     shop.add([limit("never push", in_project=True), limit("no emojis", in_project=False)], "s-1")
     assert [one.noticed.content for one in blog.take()] == ["no emojis"]
     assert [one.noticed.content for one in shop.take()] == ["never push"]
 
 
-def test_the_oldest_leave_when_there_are_too_many(tmp_path: Path) -> None:
+def test_the_oldest_are_dropped_when_there_are_too_many(tmp_path: Path) -> None:
     pending = PendingLimits(tmp_path, tmp_path)
     pending.add([limit(f"never {number}", in_project=True) for number in range(MAX_PENDING + 1)], "s-1")
     assert pending.take()[0].noticed.content == "never 1"

@@ -1,4 +1,4 @@
-"""The rules of preferences in `languages/en_preferences.json`: each is valid and decides about its own example."""
+"""The preference rules in `languages/en_preferences.json`: each is valid and matches its own example."""
 
 import re
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ GROUPS = sorted(load_preference_rules().groups)
 
 
 def list_rules(rules: tuple[StatementRule, ...]) -> Iterator[StatementRule]:
-    """The rules that state something."""
+    """Return the rules that produce a statement."""
     for rule in rules:
         yield from list_rules(rule.rules) if rule.rules else (rule,)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_each_rule_decides_about_its_example(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_rule_matches_its_example(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
     decided: list[StatementRule | None] = []
     find = RuleList[StatementRule].find
 

@@ -18,7 +18,7 @@ USED = re.compile(r"""(_[A-Z]+)\.(?:pattern\(|word_set\(|maps\[)"([a-z_]+)\"""")
 
 
 def used_names() -> set[tuple[str, str]]:
-    """Section and name of every rule that a module uses."""
+    """Return section and name of every rule that a module uses."""
     found: set[tuple[str, str]] = set()
     for path in MEMORY.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def test_every_regular_expression_compiles_and_every_part_is_used(section: str) 
     assert [name for name in rules.parts if f"{{{name}}}" not in written] == []
 
 
-def test_a_pattern_is_put_together_from_alternatives_sequences_and_parts() -> None:
+def test_a_pattern_is_built_from_alternatives_sequences_and_parts() -> None:
     rules = msgspec.json.decode(
         b"""{
             "parts": {"thing": ["tab", "space"]},

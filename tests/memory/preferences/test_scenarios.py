@@ -1,4 +1,4 @@
-"""Scenarios, and the file that names more of them."""
+"""Scenarios, and the file that defines more of them."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def book(tmp_path: Path, text: str) -> TaskTypes:
     return load_task_types(tmp_path)
 
 
-def test_without_a_file_the_built_in_ones_hold(tmp_path: Path) -> None:
+def test_without_a_file_the_built_in_scenarios_apply(tmp_path: Path) -> None:
     found = load_task_types(tmp_path)
     assert found.problem == ""
     assert set(found.names) == set(BUILT_IN) >= {"coding", "testing", "review", "debugging", "git", "writing"}
@@ -28,14 +28,14 @@ def test_an_empty_file_changes_nothing(tmp_path: Path, empty: str) -> None:
 
 
 @pytest.mark.parametrize("indent", ["", "  "])
-def test_the_file_adds_and_changes(tmp_path: Path, indent: str) -> None:
+def test_the_file_adds_and_changes_scenarios(tmp_path: Path, indent: str) -> None:
     lines = ["infra: [terraform, Helm Chart]", "coding:", "  aliases: [hack]", "testing:", "  keywords: [tox]"]
     head = "scenarios:\n" if indent else ""
     found = book(tmp_path, head + "".join(f"{indent}{line}\n" for line in lines))
     assert found.problem == ""
     assert found.keywords("infra") == ("terraform", "Helm Chart")
     assert (found.resolve("hack"), found.keywords("hack")) == ("coding", BUILT_IN["coding"].keywords)
-    assert found.resolve("dev") == "dev"  # aliases that are given take the place of those before
+    assert found.resolve("dev") == "dev"  # aliases in the file replace the built-in ones
     assert (found.keywords("testing"), found.resolve("qa")) == (("tox",), "testing")
     assert found.says("infra", "two helm charts")
     assert not found.says("infra", "the helmet")
@@ -59,7 +59,7 @@ def test_the_file_adds_and_changes(tmp_path: Path, indent: str) -> None:
         ("\x00", "control characters"),
     ],
 )
-def test_a_file_that_is_wrong_is_told_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_file_gives_an_error_message(tmp_path: Path, text: str, said: str) -> None:
     found = book(tmp_path, text)
     assert said in found.problem
     assert "scenarios.yaml" in found.problem
@@ -67,12 +67,12 @@ def test_a_file_that_is_wrong_is_told_in_a_sentence(tmp_path: Path, text: str, s
     assert set(found.names) == set(BUILT_IN)
 
 
-def test_a_folder_in_its_place_is_told_too(tmp_path: Path) -> None:
+def test_a_folder_instead_of_the_file_gives_an_error_message(tmp_path: Path) -> None:
     (tmp_path / "scenarios.yaml").mkdir()
     assert "is not a file" in load_task_types(tmp_path).problem
 
 
-def test_who_names_an_unknown_one_is_told_those_there_are() -> None:
+def test_an_unknown_scenario_gives_an_error_that_lists_the_known_ones() -> None:
     assert check_task_type(TaskTypes(), "Docs") == "writing"
     with pytest.raises(UserError, match="there is no task type 'infra'; known: coding, testing"):
         check_task_type(TaskTypes(), "infra")

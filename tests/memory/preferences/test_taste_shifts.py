@@ -1,4 +1,4 @@
-"""Tastes that moved by three points of ten within thirty days are told, and each only once."""
+"""Preferences that moved by three points of ten within thirty days are reported once."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def reports(time: Time) -> Shifts:
     return Shifts(time.home, time.memories.user, clock=lambda: time.now)
 
 
-def test_a_shift_is_told_once_in_words_and_again_only_when_it_moved_again(time: Time) -> None:
+def test_a_shift_is_reported_once_and_again_only_after_another_shift(time: Time) -> None:
     time.preferences.add("tabs", score=9, explicit=True)
     time.passes(40)
     assert reports(time).take_new() == []
@@ -58,7 +58,7 @@ def test_a_shift_is_told_once_in_words_and_again_only_when_it_moved_again(time: 
     assert reports(time).take_new() == []
 
 
-def test_a_rule_that_turns_a_liking_round_is_told_in_its_words(time: Time) -> None:
+def test_a_rule_that_reverses_a_preference_is_reported_with_its_text(time: Time) -> None:
     time.preferences.add("tabs", score=9)
     time.passes()
     time.preferences.add("never use tabs", score=0.5, explicit=True)
@@ -67,7 +67,7 @@ def test_a_rule_that_turns_a_liking_round_is_told_in_its_words(time: Time) -> No
     ] == [True]
 
 
-def test_what_was_forgotten_or_undone_is_no_shift(time: Time) -> None:
+def test_a_forgotten_or_undone_preference_is_no_shift(time: Time) -> None:
     time.preferences.add("tabs", score=9, explicit=True)
     time.passes()
     time.preferences.add("tabs", score=2, explicit=True)
@@ -77,7 +77,7 @@ def test_what_was_forgotten_or_undone_is_no_shift(time: Time) -> None:
     assert reports(time).take_new() == []
 
 
-def test_a_style_that_moved_within_thirty_days_is_told_once(time: Time) -> None:
+def test_a_style_that_moved_within_thirty_days_is_reported_once(time: Time) -> None:
     moved = "Preferred style of answers (fix) changed: code focus from 0.5 to 0.9."
     assert reports(time).take_new({"fix": {"code_focus": 0.5}}) == []
     time.passes(8)
@@ -93,6 +93,6 @@ def test_a_style_that_moved_slowly_is_no_shift(time: Time) -> None:
         time.passes(7)
 
 
-def test_nothing_is_written_where_there_is_nothing_to_tell(time: Time) -> None:
+def test_nothing_is_written_if_there_is_nothing_to_report(time: Time) -> None:
     assert reports(time).take_new() == []
     assert not (time.home / "shifts.json").exists()

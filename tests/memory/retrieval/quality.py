@@ -1,7 +1,7 @@
-"""How well the ranker answers the questions of brain_cases.json, asked of real stores as a turn asks them.
+"""Precision and recall of the ranker for the questions of brain_cases.json, asked of real stores as a turn asks them.
 
 The cases were written before the ranker was run on them. Two homes, "held out", were not looked at while it was tuned.
-A memory of "want" has to come, one of "may" is neither right nor wrong, any other is wrong.
+A memory in "want" must be recalled, one in "may" is neither right nor wrong, any other is wrong.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ LONG_WORDS = 20
 
 
 class Said(Struct):
-    """One memory of a home. days: since it was said and last used."""
+    """One memory of a home. days: age, and time since the last use."""
 
     id: str
     type: Kind
@@ -35,14 +35,14 @@ class Said(Struct):
 
 
 class Home(Struct):
-    """A project or a person. part: "tuning" or "held out"."""
+    """A project or a user. part: "tuning" or "held out"."""
 
     part: str
     memories: tuple[Said, ...]
 
 
 class Case(Struct):
-    """What is asked, and which memories answer it."""
+    """A question, and the memories that answer it."""
 
     home: str
     ask: str
@@ -58,7 +58,7 @@ class Book(Struct):
 
 
 class Answer(Struct):
-    """What came for one case, the best first."""
+    """The recalled memories of one case, best first."""
 
     case: Case
     part: str
@@ -82,7 +82,7 @@ class Answer(Struct):
 
 
 class Quality(Struct):
-    """Shares of all of it. best: of the cases with an answer, those where one stands first. silent: of the others."""
+    """Shares of all cases. best: with an answer, an answer is first. silent: without an answer, nothing is recalled."""
 
     cases: int
     precision: float
@@ -93,12 +93,12 @@ class Quality(Struct):
 
 
 def read() -> Book:
-    """The cases."""
+    """Return the cases."""
     return msgspec.json.decode(CASES.read_bytes(), type=Book)
 
 
 def answers(book: Book) -> list[Answer]:
-    """Every case asked of the memories of its home."""
+    """Ask every case of the memories of its home."""
     with TemporaryDirectory() as folder:
         homes = {name: filled(Path(folder) / name, home.memories) for name, home in book.homes.items()}
         return [
@@ -112,7 +112,7 @@ def answers(book: Book) -> list[Answer]:
 
 
 def in_one_store(book: Book, part: str) -> list[Answer]:
-    """The cases of a part, asked of one store that holds the memories of all its homes; others' count as wrong."""
+    """Ask the cases of a part of one store with the memories of all its homes; those of other homes count as wrong."""
     homes = {name: home for name, home in book.homes.items() if home.part == part}
     said = [
         msgspec.structs.replace(one, id=f"{name}.{one.id}") for name, home in homes.items() for one in home.memories
@@ -135,7 +135,7 @@ def in_one_store(book: Book, part: str) -> list[Answer]:
 
 
 def filled(folder: Path, said: Sequence[Said]) -> MemoryStore:
-    """A real store of these memories, without any being merged."""
+    """Return a real store of these memories, without merging any."""
     folder.mkdir(parents=True)
     memories = MemoryStore(
         folder / ".clio",
@@ -164,13 +164,13 @@ def filled(folder: Path, said: Sequence[Said]) -> MemoryStore:
 
 
 def ask(memories: MemoryStore, question: str) -> list[Scored]:
-    """What would enter the brain."""
+    """Return what automatic recall would add to the request."""
     found, _ = rank(question, find_memories(memories, question, NOW), now=NOW, limit=MAX_RECALLED)
     return found
 
 
 def quality(found: Sequence[Answer]) -> Quality:
-    """The shares over some answers."""
+    """Return the shares over these answers."""
     right = sum(len(one.right) for one in found)
     wrong = sum(len(one.wrong) for one in found)
     asked = [one for one in found if one.case.want]
@@ -186,7 +186,7 @@ def quality(found: Sequence[Answer]) -> Quality:
 
 
 def groups(found: Sequence[Answer]) -> dict[str, list[Answer]]:
-    """The answers sorted as they are reported."""
+    """Return the answers in the groups of the report."""
     return {
         "tuning": [one for one in found if one.part == "tuning"],
         "held out": [one for one in found if one.part == "held out"],

@@ -1,4 +1,4 @@
-"""A home with something in every store, on a real disk."""
+"""A project and a user with content in every store, on a real disk."""
 
 from array import array
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ DAY = 86_400.0
 
 
 class Home:
-    """One project and its person. now: what its clock says."""
+    """One project and its user. now: the current time of its clock."""
 
     def __init__(self, folder: Path, *, incognito: bool = False, embedder: Embedder | None = None) -> None:
         self.now = NOW
@@ -33,7 +33,7 @@ class Home:
         )
 
     def said(self, *texts: str, name: str | None = None, days_ago: float = 0.0) -> Provenance:
-        """A closed session in which question and answer take turns; where its first message stands."""
+        """Save a closed session of alternating questions and answers; return the location of its first message."""
         session = self.store.new(self.folder, name=name)
         for number, text in enumerate(texts):
             created = self.now - days_ago * DAY
@@ -43,22 +43,22 @@ class Home:
         return Provenance(session=session.id, message=session.messages[0].id, asserted_by="user")
 
     def fact(self, text: str, importance: float = 0.8, source: Provenance | None = None) -> str:
-        """Remember a fact; its id."""
+        """Remember a fact; return its id."""
         return self.memory.store.add(
             MemoryDraft(content=text, kind="fact", importance=importance), provenance=source
         ).record.id
 
     def entry(self, kind: Kind, text: str, solution: str = "") -> str:
-        """Add to the project knowledge; its id."""
+        """Add to the project knowledge; return the id."""
         return self.memory.store.add(MemoryDraft(kind=kind, content=text, solution=solution), Provenance()).record.id
 
     def likes(self, item: str, score: float = 8.0) -> str:
-        """Note a preference; its id."""
+        """Save a preference; return its id."""
         return self.memory.preferences.add(item, score=score).record.id
 
 
 class Topics:
-    """An embedder as a model is one: texts about one topic lie together, whatever their words."""
+    """An embedder like a model: texts about one topic have near vectors, whatever their words."""
 
     name = "topics"
     piece_words = 40
@@ -79,10 +79,10 @@ class Topics:
 
 
 def ids(answer: RecallAnswer) -> list[str]:
-    """What was found, the best first."""
+    """Return the ids of the results, best first."""
     return [hit.id for hit in answer.hits]
 
 
 def sources(answer: RecallAnswer) -> set[str]:
-    """From which stores."""
+    """Return the stores of the results."""
     return {hit.source for hit in answer.hits}

@@ -1,4 +1,4 @@
-"""What was learned since the prompt was made."""
+"""Memory changes since the prompt was made."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,13 +24,15 @@ def knowledge(*entries: MemoryRecord) -> Knowledge:
     return Knowledge(entries=entries)
 
 
-def test_new_changed_and_gone_entries_are_told_apart() -> None:
+def test_new_changed_and_removed_entries_are_distinguished() -> None:
     before = knowledge(entry("same"), entry("changed"), entry("gone"), entry("unseen"))
     now = knowledge(entry("same"), entry("changed", "says more"), entry("new"))
-    news = find_memory_changes(before, now, shown={"same", "changed", "gone"})
-    assert news == MemoryChanges(new=(entry("new"),), changed=(entry("changed", "says more"),), gone=(entry("gone"),))
+    changes = find_memory_changes(before, now, shown={"same", "changed", "gone"})
+    assert changes == MemoryChanges(
+        new=(entry("new"),), changed=(entry("changed", "says more"),), gone=(entry("gone"),)
+    )
     assert find_memory_changes(before, now).gone == (entry("gone"), entry("unseen"))
-    block = make_changes_block(news, {"new": "drifted", "gone": "gone"}, "ltm.json")
+    block = make_changes_block(changes, {"new": "drifted", "gone": "gone"}, "ltm.json")
     assert block is not None
     assert block.fragment.text.split("\n") == [
         "New in project memory:",
@@ -45,15 +47,15 @@ def test_new_changed_and_gone_entries_are_told_apart() -> None:
     assert [item.entry.id for item in block.items] == ["new", "changed", "gone"]
 
 
-def test_a_mere_confirmation_is_no_news() -> None:
+def test_a_confirmation_alone_is_no_change() -> None:
     first = entry("d-1")
     again = structs.replace(first, updated=9.0, times=2, confidence=1.0, provenance=Provenance())
-    news = find_memory_changes(knowledge(first), knowledge(again))
-    assert not news
-    assert make_changes_block(news, {}, "ltm.json") is None
+    changes = find_memory_changes(knowledge(first), knowledge(again))
+    assert not changes
+    assert make_changes_block(changes, {}, "ltm.json") is None
 
 
-def test_what_holds_no_longer_stays_longest_then_the_newest() -> None:
+def test_expired_entries_are_kept_longest_then_the_newest() -> None:
     new = tuple(entry(f"d-{number}", f"fact {number} " + "x" * 90, confirmed=number) for number in range(9))
     block = make_changes_block(MemoryChanges(new=new, gone=(entry("old", "old " + "x" * 90),)), {}, "ltm.json", 120)
     assert block is not None
@@ -66,12 +68,12 @@ texts = st.text(min_size=1, max_size=400)
 
 
 @given(st.lists(texts, max_size=60), st.lists(texts, max_size=20), st.integers(0, NEWS_CAP_TOKENS))
-def test_the_cap_holds_and_every_change_is_accounted_for(new: list[str], gone: list[str], cap_tokens: int) -> None:
-    news = MemoryChanges(
+def test_the_cap_is_respected_and_every_change_is_counted(new: list[str], gone: list[str], cap_tokens: int) -> None:
+    changes = MemoryChanges(
         new=tuple(entry(f"n-{number}", text) for number, text in enumerate(new)),
         gone=tuple(entry(f"g-{number}", text) for number, text in enumerate(gone)),
     )
-    block = make_changes_block(news, {}, "ltm.json", cap_tokens)
+    block = make_changes_block(changes, {}, "ltm.json", cap_tokens)
     if block is None:
         return
     assert text_units(block.fragment.text) <= cap_tokens * CHARS_PER_TOKEN

@@ -1,4 +1,4 @@
-"""The recalled memories are bounded, the oldest goes first, each is told once, and none gets out of its line."""
+"""Recalled memories have a budget; the oldest is dropped first, each is sent once, and none breaks its line."""
 
 import json
 import re
@@ -43,11 +43,11 @@ ROOM = words(f'<memories source="{SOURCE}">\n{plain_lines([])}\n</memories>')
 LINE = words("- undated, said before: memory x")
 
 
-def test_no_memory_is_no_fragment() -> None:
+def test_no_memory_gives_no_fragment() -> None:
     assert RecallContext(100, words).fragment() is None
 
 
-def test_each_is_one_line_with_its_date_and_its_source() -> None:
+def test_each_memory_is_one_line_with_date_and_source() -> None:
     context = RecallContext(1_000, words)
     context.push(
         [
@@ -64,7 +64,7 @@ def test_each_is_one_line_with_its_date_and_its_source() -> None:
     ]
 
 
-def test_the_message_of_the_working_memory_document_has_no_tag() -> None:
+def test_the_message_of_the_specification_document_has_no_tag() -> None:
     memory = {"role": "user", "content": "a </memories>"}
     text = make_seed_message([memory])
     assert "<" not in text
@@ -72,7 +72,7 @@ def test_the_message_of_the_working_memory_document_has_no_tag() -> None:
     assert lead.endswith(":\n") and json.loads(brace + rest)["memories"] == [memory]
 
 
-def test_the_best_is_last_and_stays_longest() -> None:
+def test_the_best_is_last_and_is_kept_longest() -> None:
     context = RecallContext(ROOM + 3 * LINE, words)
     kept, cut = context.push([scored("best"), scored("next"), scored("third"), scored("last"), scored("out")])
     assert context.ids == ["last", "third", "next", "best"][-len(kept) :]
@@ -80,7 +80,7 @@ def test_the_best_is_last_and_stays_longest() -> None:
     assert kept and cut
 
 
-def test_the_oldest_goes_first_and_one_pushed_again_is_the_newest_and_not_doubled() -> None:
+def test_the_oldest_is_dropped_first_and_a_repeated_one_becomes_the_newest() -> None:
     context = RecallContext(ROOM + 3 * LINE, words)
     for id in ("a", "b", "c"):
         context.push([scored(id)])
@@ -91,7 +91,7 @@ def test_the_oldest_goes_first_and_one_pushed_again_is_the_newest_and_not_double
     assert context.ids == ["c", "a", "d"]
 
 
-def test_what_is_too_long_for_the_whole_of_it_leaves_the_others_alone() -> None:
+def test_a_memory_larger_than_the_budget_does_not_displace_others() -> None:
     context = RecallContext(ROOM + LINE, words)
     context.push([scored("a")])
     kept, cut = context.push([scored("long", "many words " * 60)])
@@ -106,7 +106,7 @@ def test_a_budget_smaller_than_the_frame_keeps_nothing(budget: int) -> None:
     assert context.fragment() is None
 
 
-def test_each_is_told_once_and_all_again_after_a_trim() -> None:
+def test_each_memory_is_sent_once_and_all_again_after_a_trim() -> None:
     context = RecallContext(1_000, words)
     context.push([scored("a")])
     assert contents(context) == ["memory a"]
@@ -118,7 +118,7 @@ def test_each_is_told_once_and_all_again_after_a_trim() -> None:
     assert contents(context) == ["memory b", "memory a"]
 
 
-def test_other_words_or_another_label_are_told_and_a_later_date_is_not() -> None:
+def test_a_changed_text_or_label_is_sent_again_and_a_later_date_is_not() -> None:
     context = RecallContext(1_000, words)
     context.push([scored("a", "port 1", when=1.0)])
     told(context)
@@ -130,7 +130,7 @@ def test_other_words_or_another_label_are_told_and_a_later_date_is_not() -> None
     assert [entry["note"] for entry in told(context)] == ["its file has changed since"]
 
 
-def test_what_is_dropped_is_not_told_again() -> None:
+def test_a_dropped_memory_is_not_sent_again() -> None:
     context = RecallContext(1_000, words)
     context.push([scored("a"), scored("b")])
     told(context)
@@ -151,7 +151,7 @@ def test_what_is_dropped_is_not_told_again() -> None:
         "emoji 👩‍👩‍👧 and 日本語",
     ],
 )
-def test_text_stays_text(text: str) -> None:
+def test_markup_in_a_memory_stays_text(text: str) -> None:
     context = RecallContext(1_000, words)
     context.push([scored("a", text)])
     fragment = context.fragment()
@@ -164,7 +164,7 @@ def test_text_stays_text(text: str) -> None:
     assert [sign for sign in entry["content"] if sign.isalnum() and sign.isascii()] == seen
 
 
-def test_a_long_memory_shows_what_was_asked_for() -> None:
+def test_of_a_long_memory_the_relevant_part_is_shown() -> None:
     text = "something else " * 400 + "the port is 8443 " + "something else " * 400
     context = RecallContext(10_000, words)
     found, _ = rank("which port is it", [scored("a", text).candidate], now=0.0)
@@ -188,7 +188,7 @@ def test_the_fragment_of_all_memories_is_always_within_the_budget(pushes: list[l
         assert fragment is None or words(fragment.text) <= ROOM + room
 
 
-def test_the_same_pushes_give_the_same_bytes() -> None:
+def test_the_same_memories_give_the_same_bytes() -> None:
     texts: list[str] = []
     for _ in range(2):
         context = RecallContext(1_000, words)
@@ -198,7 +198,7 @@ def test_the_same_pushes_give_the_same_bytes() -> None:
     assert texts[0] == texts[1] != ""
 
 
-def test_the_budget_is_300_tokens_on_a_window_of_32k_and_in_proportion_on_others() -> None:
+def test_the_budget_is_300_tokens_for_a_window_of_32k_and_proportional_for_others() -> None:
     windows = (2_048, 8_192, 16_384, 32_768, 65_536, 200_000)
     assert [compute_recall_budget(window) for window in windows] == [100, 100, 150, 300, 600, 1_200]
 

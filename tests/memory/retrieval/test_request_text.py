@@ -1,4 +1,4 @@
-"""What a request says already is not brought back."""
+"""Memories whose text is already in the request are not recalled."""
 
 from pathlib import Path
 
@@ -29,26 +29,26 @@ def said(text: str, message: str = "") -> Candidate:
     return Candidate(source="trimmed", id=text, text=text, where=where)
 
 
-def test_messages_in_the_window_have_their_words_and_their_arguments(session: Session) -> None:
+def test_messages_in_the_window_count_with_text_and_arguments(session: Session) -> None:
     text = RequestText(session, [])
     assert text.has(said(FIRST.upper())) and text.has(said("The heron is\na train"))
     assert not text.has(said("the heron is a bird"))
     assert text.has(said("put in other words", message="second"))
 
 
-def test_what_left_the_window_or_is_shown_shorter_is_not_there(session: Session) -> None:
+def test_trimmed_or_shortened_messages_do_not_count(session: Session) -> None:
     session.add_trim(Trim(handle="t1", dropped=("first",), shrunk={"second": 0}))
     text = RequestText(session, [])
     assert not text.has(said(FIRST)) and not text.has(said("the heron is a train", message="second"))
 
 
-def test_the_summary_counts_though_it_cuts_the_end(session: Session) -> None:
+def test_the_summary_counts_although_its_end_is_cut(session: Session) -> None:
     session.add_trim(Trim(handle="t1", dropped=("first",)))
     summary = f"Requests of the user:\n- {FIRST[:-6]}…"
     assert RequestText(session, [summary]).has(said(FIRST))
     assert not RequestText(session, [summary]).has(said("please move the parser of times into a file of its own"))
 
 
-def test_without_a_session_only_the_others_count() -> None:
+def test_without_a_session_only_the_other_texts_count() -> None:
     assert RequestText(None, ["port 8443"]).has(said("port 8443"))
     assert not RequestText(None, []).has(said("port 8443"))

@@ -1,4 +1,4 @@
-"""One question to everything: which stores answer, in what order, with which reasons, and when none does."""
+"""One query to all stores: which answer, in what order, with which reasons, and when none does."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def full(home: Home) -> Home:
 
 
 @pytest.mark.parametrize("fusion", ["convex", "rrf"])
-def test_every_store_answers_one_question(home: Home, fusion: Fusion) -> None:
+def test_every_store_answers_one_query(home: Home, fusion: Fusion) -> None:
     answer = full(home).memory.retriever.search("gateway", fusion=fusion)
     assert sources(answer) == {"session", "memory", "knowledge", "note", "preference"}
     assert set(answer.ms) == {"L0", "L1", "L2"} and answer.left_out == ()
@@ -38,18 +38,18 @@ def test_every_store_answers_one_question(home: Home, fusion: Fusion) -> None:
     ("layer", "wanted"),
     [("L0", {"session"}), ("L1", {"memory", "knowledge", "note"}), ("L2", {"preference"})],
 )
-def test_a_layer_alone_answers_alone(home: Home, layer: Layer, wanted: set[str]) -> None:
+def test_one_layer_can_be_queried_alone(home: Home, layer: Layer, wanted: set[str]) -> None:
     answer = full(home).memory.retriever.search("gateway", layers=(layer,))
     assert sources(answer) == wanted and set(answer.ms) == {layer}
 
 
 @pytest.mark.parametrize("query", ["quantum entanglement", "the of and", "", "??", "the quantum gate"])
 @pytest.mark.parametrize("fusion", ["convex", "rrf"])
-def test_nothing_is_found_where_no_words_are_shared(home: Home, query: str, fusion: Fusion) -> None:
+def test_nothing_is_found_without_shared_words(home: Home, query: str, fusion: Fusion) -> None:
     assert full(home).memory.retriever.search(query, fusion=fusion).hits == ()
 
 
-def test_an_empty_project_has_no_answer_and_gets_no_file(home: Home) -> None:
+def test_an_empty_project_has_no_answer_and_creates_no_file(home: Home) -> None:
     assert home.memory.retriever.search("gateway").hits == ()
     assert list(home.folder.rglob("*")) == []
 
@@ -59,19 +59,19 @@ def test_one_shared_word_of_many_is_no_answer(home: Home) -> None:
     assert home.memory.retriever.search("gateway certificate expiry alert pager").hits == ()
 
 
-def test_what_says_more_of_the_query_comes_first(home: Home) -> None:
+def test_the_result_that_covers_more_of_the_query_is_first(home: Home) -> None:
     some, all_of_it = home.fact("staging has two nodes"), home.fact("port 8081 is where staging listens")
     assert ids(home.memory.retriever.search("staging port"))[0] == all_of_it
     assert some not in ids(home.memory.retriever.search("which port does staging listen on"))
 
 
-def test_words_in_quotes_must_stand_together(home: Home) -> None:
+def test_quoted_words_must_be_adjacent(home: Home) -> None:
     together = home.fact("restart the blue gateway first")
     home.fact("the gateway is blue")
     assert ids(home.memory.retriever.search('"blue gateway"')) == [together]
 
 
-def test_the_memory_stands_for_the_passage_it_was_made_from(home: Home) -> None:
+def test_a_memory_replaces_the_passage_it_was_made_from(home: Home) -> None:
     source = home.said("the staging server listens on port 8081, remember that", name="staging talk")
     fact = home.fact("the staging server listens on port 8081", source=source)
     (hit,) = home.memory.retriever.search("staging port").hits
@@ -80,21 +80,21 @@ def test_the_memory_stands_for_the_passage_it_was_made_from(home: Home) -> None:
     assert "also in “staging talk”" in [reason.words for reason in hit.reasons]
 
 
-def test_the_same_said_in_two_sessions_is_one_answer(home: Home) -> None:
+def test_the_same_text_in_two_sessions_is_one_result(home: Home) -> None:
     home.said("please run the slow tests of the importer", days_ago=9)
     newer = home.said("please run the slow tests of the importer", days_ago=1)
     (hit,) = home.memory.retriever.search("slow importer tests").hits
     assert hit.where is not None and hit.where.session == newer.session and len(hit.also) == 1
 
 
-def test_another_number_is_another_answer(home: Home) -> None:
+def test_another_number_is_another_result(home: Home) -> None:
     home.said("the proxy of staging listens on port 9090 since today")
     fact = home.fact("the proxy of staging listens on port 8081 since today")
     found = home.memory.retriever.search("staging proxy port").hits
     assert [hit.layer for hit in found] == ["L1", "L0"] and found[0].id == fact
 
 
-def test_of_equals_the_newer_comes_first_and_an_old_one_is_not_buried(home: Home) -> None:
+def test_of_equal_results_the_newer_is_first_and_an_old_one_is_still_found(home: Home) -> None:
     old = home.said("the parser chokes on tabs in Makefiles", days_ago=400)
     new = home.said("the parser chokes on tabs in YAML", days_ago=1)
     weak = home.said("the parser is fine, really", days_ago=0)
@@ -102,14 +102,14 @@ def test_of_equals_the_newer_comes_first_and_an_old_one_is_not_buried(home: Home
     assert found[:2] == [new.session, old.session] and weak.session not in found[:2]
 
 
-def test_the_limit_holds_and_says_how_many_more_there_are(home: Home) -> None:
+def test_the_limit_is_respected_and_the_number_of_further_results_reported(home: Home) -> None:
     for thing in ("bicycle", "lighthouse", "orchard", "violin", "harbour", "glacier", "notebook"):
         home.fact(f"the {thing} gateway {thing[::-1]} {thing.upper()}s")
     answer = home.memory.retriever.search("gateway", limit=3)
     assert (len(answer.hits), answer.more) == (3, 4)
 
 
-def test_reasons_name_every_signal_with_its_number(home: Home) -> None:
+def test_reasons_name_every_signal_with_its_value(home: Home) -> None:
     home.fact("the gateway of staging has two nodes", 0.6)
     (hit,) = home.memory.retriever.search("staging gateway").hits
     assert [(one.name, one.words) for one in hit.reasons] == [
@@ -124,7 +124,7 @@ def test_reasons_name_every_signal_with_its_number(home: Home) -> None:
     assert hit.score == pytest.approx(product, abs=0.002)
 
 
-def test_an_answer_counts_as_used_unless_asked_to_leave_no_trace(home: Home) -> None:
+def test_a_result_counts_as_used_unless_the_query_is_read_only(home: Home) -> None:
     fact = home.fact("the gateway has two nodes")
     home.now += 5 * DAY
     home.memory.retriever.search("gateway", use=False)
@@ -133,7 +133,7 @@ def test_an_answer_counts_as_used_unless_asked_to_leave_no_trace(home: Home) -> 
     assert home.memory.store.get(fact).access_count == 1
 
 
-def test_the_session_that_asks_is_no_answer_but_what_left_its_window_is(home: Home) -> None:
+def test_the_current_session_is_searched_only_for_trimmed_messages(home: Home) -> None:
     session = home.store.new(home.folder)
     home.said("the gateway of production is blue")
     for text in ("the gateway of staging is green", "what colour is the gateway?"):
@@ -148,7 +148,7 @@ def test_the_session_that_asks_is_no_answer_but_what_left_its_window_is(home: Ho
     session.close()
 
 
-def test_an_earlier_time_knows_only_what_was_known_then(home: Home) -> None:
+def test_an_earlier_time_finds_only_what_was_known_then(home: Home) -> None:
     home.now = NOW - 30 * DAY
     home.said("the gateway of staging has one node")
     old = home.fact("the gateway of staging listens on port 8080")
@@ -167,7 +167,7 @@ def test_an_earlier_time_knows_only_what_was_known_then(home: Home) -> None:
     assert new in today and old not in today
 
 
-def test_a_store_that_cannot_be_read_is_named_and_costs_the_others_nothing(home: Home) -> None:
+def test_an_unreadable_store_is_named_and_does_not_affect_the_others(home: Home) -> None:
     full(home)
     (home.folder / ".clio" / "ltm.json").write_bytes(b"{ broken")
     answer = Home(home.folder).memory.retriever.search("gateway")
@@ -175,13 +175,13 @@ def test_a_store_that_cannot_be_read_is_named_and_costs_the_others_nothing(home:
     assert any("ltm.json" in sentence for sentence in answer.left_out)
 
 
-def test_an_incognito_clio_recalls_nothing(home: Home) -> None:
+def test_incognito_recalls_nothing(home: Home) -> None:
     full(home)
     with pytest.raises(ToolFailed):
         _ = Home(home.folder, incognito=True).memory.retriever
 
 
-def test_vectors_of_a_model_find_what_shares_no_word(tmp_path: Path) -> None:
+def test_model_vectors_find_text_without_a_shared_word(tmp_path: Path) -> None:
     home = Home(tmp_path, embedder=Topics())
     session = home.store.new(tmp_path)
     session.append(UserMessage(content="the automobile needs a new motor", created=NOW))
@@ -196,7 +196,7 @@ def test_vectors_of_a_model_find_what_shares_no_word(tmp_path: Path) -> None:
     session.close()
 
 
-def test_the_fact_that_answers_comes_before_earlier_questions_with_its_word(home: Home) -> None:
+def test_the_answering_fact_comes_before_earlier_questions_with_the_same_word(home: Home) -> None:
     for number, question in enumerate(("what is the codename?", "remind me of the codename please", "codename again?")):
         home.said(question, "I do not know.", days_ago=number)
     stated = home.said("the codename of the rewrite is Alabaster", "Noted.", days_ago=40)
@@ -226,7 +226,7 @@ def test_a_single_common_word_recalls_nothing_before_a_turn(home: Home) -> None:
         assert home.memory.store.matching(word, 10) == []
 
 
-def test_a_session_is_found_by_what_its_tools_printed_and_by_a_vague_description(home: Home) -> None:
+def test_a_session_is_found_by_tool_output_and_by_a_vague_description(home: Home) -> None:
     for number, text in enumerate(("retries of the mailer", "the colour of the header", "pages of the manual")):
         home.said(f"please look at {text}", "Done.", days_ago=number)
     session = home.store.new(home.folder)

@@ -1,4 +1,4 @@
-"""Which rules for parts of a project hold, and which come first."""
+"""Which path rules of a project apply, and their order."""
 
 from pathlib import Path
 
@@ -22,18 +22,18 @@ def holding(project: Path, *contexts: str, start: str = "") -> list[str]:
     return [rule.context for rule in find_matching_rules(rules, project, project / start)]
 
 
-def test_rules_hold_for_paths_that_are_there_and_everywhere(project: Path) -> None:
+def test_rules_apply_to_existing_paths_and_everywhere(project: Path) -> None:
     there = ["", "*", "lib", "./lib/", "lib/core/main.py", "lib/**/*.py", "*.py"]
     assert sorted(holding(project, *there)) == sorted(there)
     assert holding(project, "gone/", "lib/core/other.py", "gone/**/*.py", "x" * 5_000, "nul\0") == []
 
 
-def test_a_path_that_leads_out_holds_nowhere(project: Path) -> None:
+def test_a_path_outside_the_project_never_applies(project: Path) -> None:
     (project / "link").symlink_to(project.parent / "outside")
     assert holding(project, "../outside", "lib/../../outside", str(project.parent / "outside"), "link") == []
 
 
-def test_the_nearest_to_the_start_come_first(project: Path) -> None:
+def test_rules_nearest_to_the_start_folder_are_first(project: Path) -> None:
     contexts = ("docs/", "*", "lib/", "lib/core/", "lib/core/io/", "lib/net/")
     assert holding(project, *contexts, start="lib/core") == [
         "lib/core/",
@@ -47,7 +47,7 @@ def test_the_nearest_to_the_start_come_first(project: Path) -> None:
     assert holding(project, *contexts, start="../outside")[0] == "*"
 
 
-def test_of_rules_as_near_the_surest_and_newest_come_first(project: Path) -> None:
+def test_equally_near_rules_are_ordered_by_confidence_and_date(project: Path) -> None:
     rules = [
         MemoryRecord(id="", kind="rule", content="doubtful", context="lib/", confidence=0.2, updated=9.0),
         MemoryRecord(id="", kind="rule", content="sure", context="lib/", confidence=0.9, updated=1.0),

@@ -20,11 +20,11 @@ def test_notes_and_knowledge_are_ranked_together() -> None:
     assert keys("token refresh bug", entry("tokens are counted"), notes=(note,)) == ["auth_bug", "tokens are counted"]
 
 
-def test_a_word_counts_whole_and_in_any_form() -> None:
+def test_words_match_whole_and_in_any_form() -> None:
     assert keys("test", entry("the latest contest"), entry("testing is quick")) == ["testing is quick"]
 
 
-def test_the_order_of_words_does_not_matter_but_the_phrase_wins() -> None:
+def test_word_order_does_not_matter_but_the_exact_phrase_is_first() -> None:
     scattered = entry("writes that are atomic, always atomic writes later")
     assert keys("writes atomic", entry("atomic writes")) == ["atomic writes"]
     exact, other = entry("use atomic writes"), entry("writes are atomic in the journal")
@@ -32,18 +32,18 @@ def test_the_order_of_words_does_not_matter_but_the_phrase_wins() -> None:
     assert keys("atomic writes", scattered) == [scattered.content]
 
 
-def test_rare_words_weigh_more() -> None:
+def test_rare_words_count_more() -> None:
     common = [entry(f"the session number {number}") for number in range(5)]
     assert keys("session lock", *common, entry("a lock"))[0] == "a lock"
 
 
-def test_newest_first_on_ties_and_never_more_than_asked() -> None:
+def test_ties_are_newest_first_and_the_limit_is_respected() -> None:
     assert keys("lock", entry("lock a", 1.0), entry("lock b", 3.0), entry("lock c", 2.0), limit=2) == [
         "lock b",
         "lock c",
     ]
 
 
-def test_nothing_in_common_is_no_answer() -> None:
+def test_without_a_common_word_there_is_no_result() -> None:
     assert keys("quantum", entry("the latest"), notes=(MemoryRecord(id="k", key="k", kind="note", content="c"),)) == []
     assert keys("", entry("x")) == []

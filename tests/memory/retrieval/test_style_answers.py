@@ -1,4 +1,4 @@
-"""What styles have learned answers questions about it."""
+"""Learned response styles are found by questions about them."""
 
 import random
 from pathlib import Path
@@ -7,7 +7,7 @@ from clio.memory.retrieval.scoring import of_style
 from clio.memory.styles.styles import Styles
 
 
-def test_a_style_that_was_rated_is_an_answer_and_one_no_one_rated_is_none(tmp_path: Path) -> None:
+def test_a_rated_style_is_a_result_and_an_unrated_one_is_none(tmp_path: Path) -> None:
     styles = Styles(tmp_path / "project", tmp_path / "home", rng=random.Random(1), clock=lambda: 1_780_000_000.0)
     styles.learn("fix/neutral/morning", "concise", 1)
     styles.learn("fix/neutral/night", "concise", -1, 0.25)

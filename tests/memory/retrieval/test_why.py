@@ -1,4 +1,4 @@
-"""The account of the last turn is kept beside the caches, and a damaged one is none."""
+"""The account of the last turn is saved next to the caches, and a damaged one is ignored."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ REPORT = WhyReport(
 )
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_saved_account_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "cache" / "why.json"
     save_cached(path, REPORT)
     assert load_cached(path, WhyReport) == REPORT
@@ -31,17 +31,17 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"items": 3}', b"\xff\xfe", b'{"items": [{"source": 1}]}'])
-def test_a_damaged_account_is_none(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_account_is_read_as_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "why.json"
     path.write_bytes(content)
     assert load_cached(path, WhyReport) is None
 
 
-def test_no_account_is_none(tmp_path: Path) -> None:
+def test_a_missing_account_is_read_as_none(tmp_path: Path) -> None:
     assert load_cached(tmp_path / "why.json", WhyReport) is None
 
 
-def test_project_knowledge_is_accounted_for_entry_by_entry_and_by_how_many_were_left_out() -> None:
+def test_project_knowledge_is_listed_by_entry_with_the_number_left_out() -> None:
     def given(left_out: int, *confirmed: float) -> Injected:
         items = tuple(
             InjectedItem(

@@ -1,7 +1,7 @@
-"""Processes to be killed while they save project knowledge. `python -m tests.memory.store.ltm_crash FOLDER KILLS SEED`.
+"""Processes to kill while they save project knowledge. `python -m tests.memory.store.ltm_crash FOLDER KILLS SEED`.
 
-One process starts a writer after the other and kills each at a random moment. A writer adds, confirms, forgets and
-brings back, and says each time what `LongTermMemory` had confirmed when it returned. All that was said is printed.
+One process starts writers one after the other and kills each at a random moment. A writer adds, confirms, forgets and
+restores, and prints after each change what `LongTermMemory` had confirmed. All of this output is printed.
 """
 
 import os
@@ -14,7 +14,7 @@ from tests.support.kill_writers import main
 
 
 def write(folder: Path, seed: int, out: int) -> None:
-    """Saves until it is killed; each line is `there TEXT` or `gone TEXT`."""
+    """Save until killed; each line is `there TEXT` or `gone TEXT`."""
     rng = random.Random(seed)
     memory = LongTermMemory(folder / ".clio" / "ltm.json", project=folder)
     made: list[str] = []

@@ -1,4 +1,4 @@
-"""Project knowledge for tests: a memory at a time, a draft in a word."""
+"""Project knowledge for tests: a store of one file, and drafts from a few words."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def said_by(who: AssertedBy) -> Provenance:
 
 
 def ltm(path: Path, now: float = NOW) -> LongTermMemory:
-    """The memory in that file, its change log beside it, at that time."""
+    """Return the store of that file with the change log next to it, at that time."""
     return LongTermMemory(path, project=path.parent.parent, clock=lambda: now)
 
 

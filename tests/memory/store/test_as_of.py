@@ -1,4 +1,4 @@
-"""What was known at an earlier time, in the words it had then, whatever happened to it since."""
+"""What was known at an earlier time, with the text of that time, whatever has changed since."""
 
 from pathlib import Path
 
@@ -34,12 +34,12 @@ def discover(time: Time, text: str) -> str:
     return time.ltm.add(MemoryDraft(kind="discovery", content=text), by("user")).record.id
 
 
-def test_nothing_was_known_before_it_was_said(time: Time) -> None:
+def test_nothing_is_known_before_it_was_saved(time: Time) -> None:
     time.say("the gate code is blue")
     assert (then(time, NOW - 1), then(time, NOW)) == ([], ["the gate code is blue"])
 
 
-def test_what_took_its_place_counts_from_then_on(time: Time) -> None:
+def test_a_replacement_counts_from_its_own_time(time: Time) -> None:
     time.say("the dev server listens on port 8080")
     before = time.passes()
     time.say("the dev server listens on port 8081")
@@ -48,7 +48,7 @@ def test_what_took_its_place_counts_from_then_on(time: Time) -> None:
     assert all(record.is_live for record in records_at(time.memories.versions(TYPED_KINDS), before))
 
 
-def test_words_that_were_edited_twice_are_as_they_were_at_each_time(time: Time) -> None:
+def test_a_text_edited_twice_is_read_as_of_each_time(time: Time) -> None:
     id = time.say("a zebra").record.id
     first = time.passes()
     time.memories.project.update(id, content="a giraffe")
@@ -57,7 +57,7 @@ def test_words_that_were_edited_twice_are_as_they_were_at_each_time(time: Time) 
     assert [then(time, at) for at in (first, second, time.now)] == [["a zebra"], ["a giraffe"], ["an okapi"]]
 
 
-def test_what_was_merged_had_other_words_before(time: Time) -> None:
+def test_a_merged_memory_had_another_text_before(time: Time) -> None:
     time.say("deploys run from the release branch every friday at noon sharp in the office")
     before = time.passes()
     assert time.say("deploys run from the release branch every friday at noon sharp in that office").action == "merged"
@@ -65,7 +65,7 @@ def test_what_was_merged_had_other_words_before(time: Time) -> None:
     assert then(time, time.now) == ["deploys run from the release branch every friday at noon sharp in that office"]
 
 
-def test_what_was_forgotten_and_restored_was_not_known_in_between(time: Time) -> None:
+def test_a_forgotten_and_restored_memory_was_not_known_in_between(time: Time) -> None:
     id = time.say("a zebra").record.id
     before = time.passes()
     time.memories.forget(id)
@@ -74,14 +74,14 @@ def test_what_was_forgotten_and_restored_was_not_known_in_between(time: Time) ->
     assert [then(time, at) for at in (before, gone, time.now)] == [["a zebra"], [], ["a zebra"]]
 
 
-def test_what_compaction_took_was_known_before(time: Time) -> None:
+def test_a_memory_removed_by_compaction_was_known_before(time: Time) -> None:
     time.memories.add(MemoryDraft(content="an old note", kind="note", importance=0.3))
     before = time.passes(100)
     time.memories.compact()
     assert (then(time, before), then(time, time.now)) == (["an old note"], [])
 
 
-def test_a_change_that_was_undone_counts_as_never_made(time: Time) -> None:
+def test_an_undone_change_counts_as_never_made(time: Time) -> None:
     time.say("the dev server listens on port 8080")
     time.passes()
     time.say("the dev server listens on port 8081")
@@ -100,7 +100,7 @@ def test_a_preference_had_another_score_before(time: Time) -> None:
     assert [record.score for record in records_at(time.memories.versions(TYPED_KINDS), time.now)] == [2]
 
 
-def test_a_moved_memory_takes_its_earlier_words_along(time: Time) -> None:
+def test_a_moved_memory_keeps_its_earlier_texts(time: Time) -> None:
     id = time.say("a zebra").record.id
     before = time.passes()
     time.memories.project.update(id, content="a giraffe")
@@ -109,7 +109,7 @@ def test_a_moved_memory_takes_its_earlier_words_along(time: Time) -> None:
     assert [version.record.content for version in time.memories.history(id)] == ["a zebra", "a giraffe"]
 
 
-def test_an_entry_of_the_project_knowledge_is_as_it_was(time: Time) -> None:
+def test_an_entry_of_the_project_knowledge_is_read_as_of_its_time(time: Time) -> None:
     id = discover(time, "Config is YAML")
     first = time.passes()
     time.ltm.update(id, content="Config is TOML")
@@ -121,7 +121,7 @@ def test_an_entry_of_the_project_knowledge_is_as_it_was(time: Time) -> None:
     assert found == [[], ["Config is YAML"], ["Config is TOML"], [], ["Config is TOML"]]
 
 
-def test_an_entry_whose_change_was_undone_is_as_it_was(time: Time) -> None:
+def test_an_entry_whose_change_was_undone_is_read_as_of_its_time(time: Time) -> None:
     id = discover(time, "Config is YAML")
     time.passes()
     time.ltm.update(id, content="Config is TOML")
@@ -132,7 +132,7 @@ def test_an_entry_whose_change_was_undone_is_as_it_was(time: Time) -> None:
     assert known(time, between) == known(time, time.now) == ["Config is YAML"]
 
 
-def test_an_archive_of_before_versions_still_tells_what_was_known(time: Time) -> None:
+def test_an_archive_from_before_versions_still_answers(time: Time) -> None:
     id = discover(time, "Config is YAML")
     before = time.passes()
     time.ltm.forget([id])
@@ -143,7 +143,7 @@ def test_an_archive_of_before_versions_still_tells_what_was_known(time: Time) ->
     assert (known(time, before), known(time, time.now)) == (["Config is YAML"], [])
 
 
-def test_a_record_of_an_archive_without_an_end_was_known_until_it_was_used_last(tmp_path: Path) -> None:
+def test_an_archived_record_without_an_end_was_known_until_its_last_use(tmp_path: Path) -> None:
     record = Time(tmp_path / "a").say("a zebra").record
     line = encode(FormerVersion(record=record, ended=1.0, because="forgotten"))
     assert decode(line).record == record
@@ -157,7 +157,7 @@ def test_a_record_of_an_archive_without_an_end_was_known_until_it_was_used_last(
     assert [one.content for one in time.memories.project.archived()] == ["a zebra"]
 
 
-def test_a_process_that_dies_between_log_and_journal_leaves_no_version_that_never_was(time: Time) -> None:
+def test_a_process_killed_between_log_and_journal_leaves_no_false_version(time: Time) -> None:
     store = time.memories.project
     record = time.say("a zebra").record
     at = time.passes()
@@ -174,7 +174,7 @@ def test_a_process_that_dies_between_log_and_journal_leaves_no_version_that_neve
     assert then(time, at) == then(time, time.now) == ["a zebra"]
 
 
-def test_confirming_and_using_make_no_version(time: Time) -> None:
+def test_confirming_and_using_create_no_version(time: Time) -> None:
     id = time.say("a zebra").record.id
     time.passes()
     time.say("a zebra")

@@ -1,4 +1,4 @@
-"""The change log: what can be undone, groups, folding, two scopes, several processes, damage."""
+"""The change log: undo, groups, folding, two scopes, several processes, damage."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ def names(changes: tuple[Change, ...]) -> list[str]:
 
 
 def reverted(*refused: str) -> tuple[list[str], dict[str, Callable[[Change], object]]]:
-    """What was undone, in its order, and a function that undoes; some changes are refused."""
+    """Return the list of undone changes in order, and a function that undoes; it refuses the named changes."""
     taken: list[str] = []
 
     def take(change: Change) -> None:
@@ -46,13 +46,13 @@ def reverted(*refused: str) -> tuple[list[str], dict[str, Callable[[Change], obj
 
 
 def edit(id: str, was: str, becomes: str, at: float = 0.0) -> Change:
-    """A change of one record, whose former version ended."""
+    """Return a change of one record, whose former version ended."""
     before, after = [{"id": id, "text": was}], [{"id": id, "text": becomes}]
     return new_change("memory", f"{was} to {becomes}", at=at, before=before, after=after, ended={id: End(because="x")})
 
 
 def versions(log: ChangeLog) -> list[tuple[bytes, str]]:
-    """What ended according to the log, and why."""
+    """Return the ended versions in the log, with the reason."""
     return [
         (bytes(logged.change.before), end.because)
         for logged in log.read_changes()
@@ -60,7 +60,7 @@ def versions(log: ChangeLog) -> list[tuple[bytes, str]]:
     ]
 
 
-def test_a_group_is_undone_as_a_whole_from_its_end(logs: ScopeLogs) -> None:
+def test_a_group_is_undone_as_a_whole_last_change_first(logs: ScopeLogs) -> None:
     note(logs.project, "before")
     with logs.group("sleep of Monday"):
         for what in ("first", "second", "third"):
@@ -74,7 +74,7 @@ def test_a_group_is_undone_as_a_whole_from_its_end(logs: ScopeLogs) -> None:
         undo_last(logs, revert)
 
 
-def test_what_was_changed_since_stays_and_the_rest_is_undone(logs: ScopeLogs) -> None:
+def test_a_record_changed_since_is_kept_and_the_rest_is_undone(logs: ScopeLogs) -> None:
     with logs.group("sleep"):
         for what in ("first", "second", "third"):
             note(logs.project, what)
@@ -85,7 +85,7 @@ def test_what_was_changed_since_stays_and_the_rest_is_undone(logs: ScopeLogs) ->
     assert logs.last() is None
 
 
-def test_a_group_of_which_nothing_can_be_undone_is_given_up(logs: ScopeLogs) -> None:
+def test_a_group_of_which_nothing_can_be_undone_is_dropped(logs: ScopeLogs) -> None:
     note(logs.project, "before")
     with logs.group("sleep"):
         note(logs.project, "first")
@@ -97,7 +97,7 @@ def test_a_group_of_which_nothing_can_be_undone_is_given_up(logs: ScopeLogs) -> 
     assert names(logs.undoable()) == ["before"]
 
 
-def test_what_others_change_meanwhile_is_theirs(logs: ScopeLogs) -> None:
+def test_changes_of_other_sessions_meanwhile_are_not_undone(logs: ScopeLogs) -> None:
     with logs.group("sleep"):
         note(logs.project, "mine")
         other = threading.Thread(target=note, args=(logs.project, "theirs"))
@@ -110,7 +110,7 @@ def test_what_others_change_meanwhile_is_theirs(logs: ScopeLogs) -> None:
     assert names(logs.undoable()) == ["theirs"]
 
 
-def test_an_open_group_whose_process_died_is_a_group_all_the_same(logs: ScopeLogs) -> None:
+def test_an_open_group_whose_process_died_is_still_a_group(logs: ScopeLogs) -> None:
     with pytest.raises(KeyboardInterrupt), logs.group("sleep"):
         note(logs.project, "first")
         note(logs.project, "second")
@@ -131,7 +131,7 @@ def test_a_group_spans_both_scopes(logs: ScopeLogs) -> None:
     assert (logs.project.undoable(), logs.user.undoable()) == ((), ())
 
 
-def test_in_each_project_only_what_was_changed_there_is_undone(logs: ScopeLogs, tmp_path: Path) -> None:
+def test_in_each_project_only_its_own_changes_are_undone(logs: ScopeLogs, tmp_path: Path) -> None:
     other = ScopeLogs(tmp_path / "other" / ".clio", tmp_path / "home")
     note(logs.user, "here")
     note(other.user, "there")
@@ -142,7 +142,7 @@ def test_in_each_project_only_what_was_changed_there_is_undone(logs: ScopeLogs, 
     assert (taken, logs.undoable(), len(other.undoable())) == (["here"], (), 2)
 
 
-def test_without_a_home_both_scopes_share_one_log(tmp_path: Path) -> None:
+def test_without_a_home_folder_both_scopes_share_one_log(tmp_path: Path) -> None:
     logs = ScopeLogs(tmp_path, tmp_path)
     note(logs.project, "one")
     note(logs.user, "two")
@@ -248,7 +248,7 @@ def test_a_change_that_fails_cannot_be_undone(log: ChangeLog) -> None:
     assert log.undoable() == ()
 
 
-def test_lines_no_one_understands_are_passed_over(log: ChangeLog) -> None:
+def test_unknown_lines_are_skipped(log: ChangeLog) -> None:
     first = note(log, "first")
     with log.path.open("ab") as file:
         file.write(b'{"id": 7}\nnot json\n{"line":"change","id":"torn')
@@ -267,7 +267,7 @@ def test_a_damaged_log_is_copied_before_it_is_folded(log: ChangeLog, monkeypatch
     assert names(log.undoable()) == ["first", "second"]
 
 
-def test_a_log_of_a_later_clio_is_refused_and_left_as_it_is(log: ChangeLog) -> None:
+def test_a_log_of_a_later_version_is_refused_and_not_changed(log: ChangeLog) -> None:
     log.path.parent.mkdir(parents=True)
     log.path.write_bytes(b'{"log":"clio.memory","version":2,"id":"x"}\n')
     before = log.path.read_bytes()

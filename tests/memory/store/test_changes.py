@@ -1,4 +1,4 @@
-"""What was learned and changed, told from what is remembered and from the archives, not from the log for undo."""
+"""Memory changes listed from the stores and archives, not from the undo log."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def undo(time: Time) -> None:
     undo_last(time.logs, {"ltm": time.ltm.revert, "memory": time.memories.revert})
 
 
-def test_a_life_of_a_memory_is_told_newest_first(time: Time) -> None:
+def test_changes_of_a_memory_are_listed_newest_first(time: Time) -> None:
     id = time.say("a zebra", "model").record.id
     time.passes()
     time.memories.project.update(id, content="a giraffe")
@@ -45,7 +45,7 @@ def test_a_life_of_a_memory_is_told_newest_first(time: Time) -> None:
     assert told(time)[1].because == "forgotten"
 
 
-def test_what_took_a_place_is_told_with_what_it_replaced(time: Time) -> None:
+def test_a_replacement_is_listed_with_the_replaced_text(time: Time) -> None:
     time.say(AT.format(8080))
     time.passes()
     time.say(AT.format(8081))
@@ -54,7 +54,7 @@ def test_what_took_a_place_is_told_with_what_it_replaced(time: Time) -> None:
     ]  # fmt: skip
 
 
-def test_what_contradicts_a_surer_memory_is_told_and_what_was_dropped_too(time: Time) -> None:
+def test_rejected_contradictions_and_dropped_memories_are_listed(time: Time) -> None:
     time.say(AT.format(8080))
     for port in (8081, 8082, 8083, 8084):
         time.passes()
@@ -72,14 +72,14 @@ def test_what_contradicts_a_surer_memory_is_told_and_what_was_dropped_too(time: 
     ]
 
 
-def test_what_was_undone_is_told_as_undone(time: Time) -> None:
+def test_an_undone_change_is_listed_as_undone(time: Time) -> None:
     time.say("a zebra")
     time.passes()
     undo(time)
     assert doings(time) == [("undone", "a zebra"), ("learned", "a zebra")]
 
 
-def test_compaction_and_a_preference_that_was_rated_again_are_told(time: Time) -> None:
+def test_compaction_and_a_preference_rated_again_are_listed(time: Time) -> None:
     time.memories.add(MemoryDraft(content="an old note", kind="note", importance=0.3))
     time.preferences.add("tabs", score=9, explicit=True)
     time.passes(100)
@@ -90,7 +90,7 @@ def test_compaction_and_a_preference_that_was_rated_again_are_told(time: Time) -
     assert ("archived", "an old note", "faded", None) in found
 
 
-def test_the_project_knowledge_is_told_too(time: Time) -> None:
+def test_changes_of_the_project_knowledge_are_listed(time: Time) -> None:
     id = time.ltm.add(MemoryDraft(kind="discovery", content="Config is YAML"), by("user")).record.id
     time.passes()
     time.ltm.update(id, content="Config is TOML")
@@ -110,7 +110,7 @@ def test_the_project_knowledge_is_told_too(time: Time) -> None:
     ]
 
 
-def test_a_moved_memory_is_learned_once(time: Time) -> None:
+def test_a_moved_memory_is_listed_as_saved_once(time: Time) -> None:
     id = time.say("a zebra").record.id
     time.passes()
     time.memories.project.update(id, content="a giraffe")
@@ -118,7 +118,7 @@ def test_a_moved_memory_is_learned_once(time: Time) -> None:
     assert doings(time) == [("changed", "a giraffe"), ("learned", "a zebra")]
 
 
-def test_more_than_the_log_for_undo_holds_is_told(time: Time) -> None:
+def test_more_changes_are_listed_than_the_undo_log_holds(time: Time) -> None:
     for number in range(210):
         time.memories.project.remember(f"{number}alpha {number}beta {number}gamma", "fact")
     assert len(told(time)) == 210

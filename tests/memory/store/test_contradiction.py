@@ -1,4 +1,4 @@
-"""Of two statements that contradict each other the surer one holds; the other is a variant, and never lost."""
+"""Of two contradicting statements the more certain one is active; the other is kept as a variant."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def variants(time: Time, id: str) -> list[str]:
         (("model", 0.9), ("model", 0.5), "variant"),
     ],
 )
-def test_who_says_it_and_how_sure_they_are_decides(
+def test_author_and_confidence_decide(
     time: Time, known: tuple[AssertedBy, float | None], new: tuple[AssertedBy, float | None], action: str
 ) -> None:
     time.say(AT.format(8080), *known)
@@ -49,27 +49,27 @@ def test_who_says_it_and_how_sure_they_are_decides(
 
 
 @pytest.mark.parametrize(("who", "sure"), [("user", 1.0), ("model", 0.8), ("tool", 0.6)])
-def test_how_sure_goes_by_who_says_it(time: Time, who: AssertedBy, sure: float) -> None:
+def test_confidence_depends_on_the_author(time: Time, who: AssertedBy, sure: float) -> None:
     assert time.say("a zebra", who).record.confidence == sure
 
 
 @pytest.mark.parametrize(("days", "action"), [(280, "variant"), (300, "superseded")])
-def test_what_was_not_used_for_long_gives_way_to_less(time: Time, days: float, action: str) -> None:
-    """0.8 × 0.999^287 is the 0.6 of a tool."""
+def test_a_memory_not_used_for_long_yields_to_a_less_certain_one(time: Time, days: float, action: str) -> None:
+    """0.8 × 0.999^287 is 0.6, the confidence of a tool."""
     time.say(AT.format(8080), "model")
     time.passes(days)
     assert time.say(AT.format(8081), "tool").action == action
 
 
 @pytest.mark.parametrize("who", ["model", "tool"])
-def test_what_the_user_stated_gives_way_to_the_user_alone(time: Time, who: AssertedBy) -> None:
+def test_a_statement_of_the_user_yields_only_to_the_user(time: Time, who: AssertedBy) -> None:
     time.say(AT.format(8080))
     time.passes(400)
     assert time.say(AT.format(8081), who).action == "variant"
     assert time.say(AT.format(8082)).action == "superseded"
 
 
-def test_three_variants_are_kept_then_the_weakest_gives_way_and_what_is_weaker_is_dropped(time: Time) -> None:
+def test_three_variants_are_kept_then_the_weakest_is_dropped(time: Time) -> None:
     id = time.say(AT.format(8080)).record.id
     for port, sure in ((8081, 0.5), (8082, 0.4), (8083, 0.6)):
         assert time.say(AT.format(port), "tool", sure).action == "variant"
@@ -84,7 +84,7 @@ def test_three_variants_are_kept_then_the_weakest_gives_way_and_what_is_weaker_i
     assert said == {"8080", "8081", "8082", "8083", "8084", "8085"}, "nothing that was said is lost"
 
 
-def test_a_variant_is_never_brought_up_by_itself_and_is_labelled_when_asked_for(time: Time) -> None:
+def test_a_variant_is_never_recalled_automatically_and_is_labelled_in_searches(time: Time) -> None:
     time.say(AT.format(8080))
     variant = time.say(AT.format(8081), "tool").record
     [hit] = time.memories.matching("which port does the dev server listen on?", 10)
@@ -93,7 +93,7 @@ def test_a_variant_is_never_brought_up_by_itself_and_is_labelled_when_asked_for(
     assert time.memories.describe_variant(variant) == f"other sources say; surer is: {AT.format(8080)}"
 
 
-def test_a_variant_that_a_user_confirms_holds_and_the_others_are_its_variants(time: Time) -> None:
+def test_a_variant_confirmed_by_the_user_becomes_active_and_the_others_its_variants(time: Time) -> None:
     old = time.say(AT.format(8080), "model").record
     time.say(AT.format(8081), "tool")
     time.say(AT.format(8082), "tool")
@@ -102,7 +102,7 @@ def test_a_variant_that_a_user_confirms_holds_and_the_others_are_its_variants(ti
     assert (holding(time), variants(time, done.record.id)) == (["8081"], ["8082"])
 
 
-def test_a_variant_said_again_by_no_surer_source_stays_one(time: Time) -> None:
+def test_a_variant_repeated_by_no_better_source_stays_a_variant(time: Time) -> None:
     id = time.say(AT.format(8080)).record.id
     first = time.say(AT.format(8081), "tool").record
     again = time.say(AT.format(8081), "model")
@@ -110,14 +110,14 @@ def test_a_variant_said_again_by_no_surer_source_stays_one(time: Time) -> None:
     assert (holding(time), variants(time, id)) == (["8080"], ["8081"])
 
 
-def test_variants_go_on_with_what_took_the_place_of_their_memory(time: Time) -> None:
+def test_variants_pass_to_the_replacement_of_their_memory(time: Time) -> None:
     time.say(AT.format(8080))
     time.say(AT.format(8081), "tool")
     new = time.say(AT.format(8090)).record
     assert variants(time, new.id) == ["8081"]
 
 
-def test_variants_leave_with_their_memory_and_come_back_with_it(time: Time) -> None:
+def test_variants_are_forgotten_and_restored_with_their_memory(time: Time) -> None:
     id = time.say(AT.format(8080)).record.id
     time.say(AT.format(8081), "tool")
     time.memories.forget(id)
@@ -141,7 +141,7 @@ def test_each_outcome_is_undone_exactly(time: Time, who: AssertedBy) -> None:
     assert time.memories.project.records(superseded=True) == before
 
 
-def test_a_record_made_elsewhere_is_weighed_too(time: Time, tmp_path: Path) -> None:
+def test_a_record_made_elsewhere_is_compared_too(time: Time, tmp_path: Path) -> None:
     time.say(AT.format(8080))
     record = (
         Time(tmp_path / "other")
@@ -164,20 +164,20 @@ KINDS = ("discovery", "fact", "note")
         ("max upload size is 10 MB", "max upload size is 25 MB"),
     ],
 )
-def test_what_the_user_states_replaces_an_earlier_value_whatever_kinds_they_are(
+def test_a_statement_of_the_user_replaces_an_earlier_value_of_any_kind(
     time: Time, first: Kind, second: Kind, old: str, new: str
 ) -> None:
     time.memories.add(MemoryDraft(kind=first, content=old), by("user"))
     done = time.memories.add(MemoryDraft(kind=second, content=new), by("user"))
     assert (done.action, done.other and done.other.content) == ("superseded", old)
     assert [record.content for record in time.memories.records(KINDS)] == [new]
-    time.memories.undo()  # all of it is one change
+    time.memories.undo()  # all in one change
     assert [record.content for record in time.memories.records(KINDS)] == [old]
 
 
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize("second", KINDS)
-def test_statements_about_different_subjects_stay_whatever_kinds_they_are(
+def test_statements_about_different_subjects_are_kept_whatever_their_kinds(
     time: Time, first: Kind, second: Kind
 ) -> None:
     said = ("exit code 3 means the config is missing", "exit code 4 means the lock is held")
@@ -187,7 +187,7 @@ def test_statements_about_different_subjects_stay_whatever_kinds_they_are(
 
 
 @pytest.mark.parametrize("who", ["model", "tool"])
-def test_what_a_model_or_a_tool_states_replaces_no_discovery_at_once(time: Time, who: AssertedBy) -> None:
+def test_a_statement_of_a_model_or_tool_does_not_replace_a_discovery_at_once(time: Time, who: AssertedBy) -> None:
     time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8080)), by("user"))
     time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8081)), by(who))
     assert len(time.memories.records(("discovery",))) == 2

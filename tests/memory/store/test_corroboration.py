@@ -1,4 +1,4 @@
-"""A memory that was said in two sessions, or by two members of a team, is corroborated."""
+"""A memory stated in two sessions, or by two members of a team, is corroborated."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def remember(store: TypedStore, session: str, by: AssertedBy = "user", content: 
     return store.remember(content, "fact", provenance=said_in(session, by)).record
 
 
-def test_a_fact_said_in_two_sessions_is_corroborated_and_stays_so_on_disk(tmp_path: Path) -> None:
+def test_a_fact_stated_in_two_sessions_is_corroborated_and_saved_so(tmp_path: Path) -> None:
     store = TypedStore(tmp_path / "memories.json")
     assert not remember(store, "one").is_corroborated
     assert not remember(store, "one").is_corroborated
@@ -29,7 +29,7 @@ def test_a_fact_said_in_two_sessions_is_corroborated_and_stays_so_on_disk(tmp_pa
     assert [one.session for one in again.confirmations] == ["two"]
 
 
-def test_what_a_tool_said_corroborates_nothing(tmp_path: Path) -> None:
+def test_a_statement_of_a_tool_corroborates_nothing(tmp_path: Path) -> None:
     store = TypedStore(tmp_path / "memories.json")
     remember(store, "one", "tool")
     assert not remember(store, "two", "tool").is_corroborated
@@ -37,7 +37,7 @@ def test_what_a_tool_said_corroborates_nothing(tmp_path: Path) -> None:
     assert remember(store, "four", "model").is_corroborated
 
 
-def test_other_words_must_be_said_again(tmp_path: Path) -> None:
+def test_a_changed_text_must_be_stated_again(tmp_path: Path) -> None:
     store = TypedStore(tmp_path / "memories.json")
     remember(store, "one")
     known = remember(store, "two")
@@ -45,14 +45,14 @@ def test_other_words_must_be_said_again(tmp_path: Path) -> None:
     assert not store.update(known.id, content="staging listens on port 6000").is_corroborated
 
 
-def test_a_bounded_number_of_sessions_is_kept(tmp_path: Path) -> None:
+def test_the_number_of_saved_sessions_is_limited(tmp_path: Path) -> None:
     store = TypedStore(tmp_path / "memories.json")
     for number in range(MAX_CONFIRMATIONS + 5):
         record = remember(store, f"session {number}")
     assert len(record.confirmations) == MAX_CONFIRMATIONS
 
 
-def test_project_knowledge_said_in_two_sessions_is_corroborated(tmp_path: Path) -> None:
+def test_project_knowledge_stated_in_two_sessions_is_corroborated(tmp_path: Path) -> None:
     path = tmp_path / ".clio" / "ltm.json"
     draft = MemoryDraft(kind="discovery", content=FACT)
     assert not ltm(path).add(draft, said_in("one")).record.is_corroborated
@@ -63,7 +63,7 @@ def test_project_knowledge_said_in_two_sessions_is_corroborated(tmp_path: Path) 
     assert not ltm(path).update(added.id, content="staging listens on port 6000").is_corroborated
 
 
-def test_a_forgotten_entry_that_is_said_again_begins_without_confirmations(tmp_path: Path) -> None:
+def test_a_forgotten_entry_stated_again_begins_without_confirmations(tmp_path: Path) -> None:
     path = tmp_path / ".clio" / "ltm.json"
     draft = MemoryDraft(kind="discovery", content=FACT)
     ltm(path).add(draft, said_in("one"))
@@ -73,7 +73,7 @@ def test_a_forgotten_entry_that_is_said_again_begins_without_confirmations(tmp_p
     assert (back.action, back.record.is_corroborated) == ("restored", False)
 
 
-def test_an_import_claims_no_sessions(tmp_path: Path) -> None:
+def test_an_import_does_not_count_as_sessions(tmp_path: Path) -> None:
     path, other = tmp_path / ".clio" / "ltm.json", tmp_path / "other" / ".clio" / "ltm.json"
     draft = MemoryDraft(kind="discovery", content=FACT)
     ltm(path).add(draft, said_in("one"))

@@ -1,6 +1,6 @@
-"""A project of a clio that had four files instead of the change log: it opens, goes on and can be undone.
+"""A project of an earlier clio that had four files instead of the change log: it opens, works and can be undone.
 
-`tests/fixtures/persisted/memory-v1` was written by that clio.
+`tests/fixtures/persisted/memory-v1` was written by that version.
 """
 
 import shutil
@@ -64,7 +64,7 @@ LIVE = {
 }
 
 
-def test_what_was_live_archived_and_said_before_is_there(time: Time, earlier: dict[Path, bytes]) -> None:
+def test_live_archived_and_stated_memories_are_read(time: Time, earlier: dict[Path, bytes]) -> None:
     assert said(time) == LIVE
     assert [entry.content for entry in time.ltm.archived()] == ["Logs go to stderr"]
     assert [record.content for record in time.memories.project.archived()] == ["the office has a giraffe"]
@@ -79,7 +79,7 @@ def test_what_was_live_archived_and_said_before_is_there(time: Time, earlier: di
     assert unchanged(earlier) and not (time.ltm_path.with_name(LOG_NAME)).exists(), "reading writes nothing"
 
 
-def test_every_change_of_then_is_undone_and_the_earlier_files_stay(time: Time, earlier: dict[Path, bytes]) -> None:
+def test_every_earlier_change_is_undone_and_the_earlier_files_are_kept(time: Time, earlier: dict[Path, bytes]) -> None:
     assert undo(time).startswith("Undone: the sleep of Monday, 3 changes")
     assert said(time) == LIVE - {"no tabs", "releases happen on Tuesdays", "user works in Berlin"}
     told: list[str] = []
@@ -92,7 +92,7 @@ def test_every_change_of_then_is_undone_and_the_earlier_files_stay(time: Time, e
     assert unchanged(earlier)
 
 
-def test_what_undoing_a_return_archives_again_is_archived(time: Time, earlier: dict[Path, bytes]) -> None:
+def test_undoing_a_restore_archives_the_memory_again(time: Time, earlier: dict[Path, bytes]) -> None:
     while "brought back the discovery" not in undo(time):
         pass
     assert [entry.content for entry in time.ltm.archived()] == ["Tests run on Python 3.11", "Logs go to stderr"]
@@ -102,7 +102,7 @@ def test_what_undoing_a_return_archives_again_is_archived(time: Time, earlier: d
     assert unchanged(earlier)
 
 
-def test_what_was_archived_comes_back_and_leaves_again(time: Time, earlier: dict[Path, bytes]) -> None:
+def test_an_archived_memory_can_be_restored_and_forgotten_again(time: Time, earlier: dict[Path, bytes]) -> None:
     back = time.ltm.add(MemoryDraft(kind="discovery", content="Logs go to stderr"), by("user"))
     assert (back.action, time.ltm.archived()) == ("restored", ())
     time.ltm.update(back.record.id, content="Logs go to a file")
@@ -117,7 +117,7 @@ def test_what_was_archived_comes_back_and_leaves_again(time: Time, earlier: dict
     assert unchanged(earlier)
 
 
-def test_deleting_the_log_goes_back_to_what_the_earlier_clio_had(
+def test_deleting_the_log_returns_to_the_state_of_the_earlier_version(
     time: Time, earlier: dict[Path, bytes], tmp_path: Path
 ) -> None:
     versions, archived = len(time.ltm.versions()), time.ltm.archived()
@@ -130,7 +130,7 @@ def test_deleting_the_log_goes_back_to_what_the_earlier_clio_had(
     assert unchanged(earlier)
 
 
-def test_a_memory_of_the_earlier_archive_without_a_handle_can_come_back(time: Time) -> None:
+def test_an_archived_memory_without_a_handle_can_be_restored(time: Time) -> None:
     path = time.ltm_path.with_name("ltm.archive.json")
     path.write_bytes(path.read_bytes().replace(b'"id"', b'"unknown"'))
     back = time.ltm.add(MemoryDraft(kind="discovery", content="Logs go to stderr"), by("user"))

@@ -1,4 +1,4 @@
-"""Example files: bound when an entry is said, and looked at again later."""
+"""Example files: their hashes are saved with an entry and compared later."""
 
 import os
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_an_entry_is_fresh_until_a_file_changes(path: Path) -> None:
     assert state(path) == "gone"
 
 
-def test_the_examples_stay_a_list_of_paths(path: Path) -> None:
+def test_examples_are_saved_as_a_list_of_paths(path: Path) -> None:
     said(path, "src/a.py", "missing.py")
     (raw,) = read_json(path)["patterns"]["code_patterns"]
     assert raw["examples"] == ["src/a.py", "missing.py"]
@@ -51,13 +51,13 @@ def test_the_examples_stay_a_list_of_paths(path: Path) -> None:
     assert len(raw["example_hashes"]["src/a.py"]) == 32
 
 
-def test_a_renamed_file_is_gone(path: Path) -> None:
+def test_a_renamed_file_is_missing(path: Path) -> None:
     said(path, "src/a.py")
     (path.parent.parent / "src" / "a.py").rename(path.parent.parent / "src" / "c.py")
     assert state(path) == "gone"
 
 
-def test_said_again_an_entry_is_bound_to_the_files_as_they_are(path: Path) -> None:
+def test_an_entry_stated_again_gets_the_current_hashes(path: Path) -> None:
     said(path, "src/a.py", "src/b.py")
     (path.parent.parent / "src" / "a.py").write_text("other\n", encoding="utf-8")
     (path.parent.parent / "src" / "b.py").unlink()
@@ -73,18 +73,18 @@ def test_said_again_an_entry_is_bound_to_the_files_as_they_are(path: Path) -> No
 
 
 @pytest.mark.parametrize("example", ["src/a.py:1", "src/a.py:1-20", "./src/a.py", "src/../src/a.py"])
-def test_a_file_is_known_however_it_is_named(path: Path, example: str) -> None:
+def test_a_file_is_recognized_by_any_of_its_paths(path: Path, example: str) -> None:
     said(path, example)
     assert state(path) == "fresh"
 
 
-def test_an_absolute_path_inside_the_project_is_one_of_its_files(path: Path) -> None:
+def test_an_absolute_path_inside_the_project_is_accepted(path: Path) -> None:
     said(path, str(path.parent.parent / "src" / "a.py"))
     assert state(path) == "fresh"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
-def test_what_is_no_file_of_the_project_is_never_opened(path: Path, tmp_path: Path) -> None:
+def test_files_outside_the_project_are_never_opened(path: Path, tmp_path: Path) -> None:
     project = path.parent.parent
     outside = tmp_path / "secret"
     outside.write_text("secret", encoding="utf-8")
@@ -96,19 +96,19 @@ def test_what_is_no_file_of_the_project_is_never_opened(path: Path, tmp_path: Pa
     assert state(path) == "unbound"
 
 
-def test_a_file_that_grew_too_large_has_drifted(path: Path) -> None:
+def test_a_file_that_became_too_large_has_changed(path: Path) -> None:
     said(path, "src/a.py")
     (path.parent.parent / "src" / "a.py").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     assert state(path) == "drifted"
 
 
-def test_a_link_inside_the_project_counts_as_its_file(path: Path) -> None:
+def test_a_link_inside_the_project_counts_as_its_target(path: Path) -> None:
     (path.parent.parent / "link.py").symlink_to("src/a.py")
     said(path, "link.py")
     assert state(path) == "fresh"
 
 
-def test_few_examples_of_many_are_bound(path: Path) -> None:
+def test_at_most_a_few_of_many_examples_are_hashed(path: Path) -> None:
     project = path.parent.parent
     names = [f"{number}.py" for number in range(MAX_FILES + 5)]
     for name in names:
@@ -116,7 +116,7 @@ def test_few_examples_of_many_are_bound(path: Path) -> None:
     assert list(ExampleFiles(project).hashes(names)) == names[:MAX_FILES]
 
 
-def test_a_file_is_read_again_only_when_it_looks_different(path: Path) -> None:
+def test_a_file_is_read_again_only_if_its_metadata_changed(path: Path) -> None:
     project = path.parent.parent
     files = ExampleFiles(project)
     first = files.hashes(["src/a.py"])
@@ -127,7 +127,7 @@ def test_a_file_is_read_again_only_when_it_looks_different(path: Path) -> None:
     assert ExampleFiles(project).hashes(["src/a.py"]) != first
 
 
-def test_files_of_the_original_and_odd_hashes_are_unbound(path: Path) -> None:
+def test_files_of_the_original_and_invalid_hashes_are_ignored(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
     memory = ltm(path)

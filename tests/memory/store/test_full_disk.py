@@ -1,4 +1,4 @@
-"""A disk that is full at any write of a change: the change was made or not, and undo says which."""
+"""A disk that is full at any write of a change: the change is made or not, and undo reports which."""
 
 import errno
 import os
@@ -49,7 +49,7 @@ CHANGES: dict[str, Callable[[MemoryStore], object]] = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_is_not_in_the_file_is_not_reported_as_undone(
+def test_a_change_that_is_not_in_the_file_is_not_reported_as_undone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     real, never_made = os.write, 0

@@ -1,4 +1,4 @@
-"""What a new memory is to an old one."""
+"""The relation of a new memory to an existing one."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("old", "new", "action"), CASES)
-def test_what_becomes_of_the_second(old: str, new: str, action: str, tmp_path: Path) -> None:
+def test_the_relation_of_two_texts_decides_the_outcome(old: str, new: str, action: str, tmp_path: Path) -> None:
     store = TypedStore(tmp_path / "memories.json")
     first = store.remember(old, "fact")
     second = store.remember(new, "fact")

@@ -1,4 +1,4 @@
-"""A process killed at any change of the disk while it changes memory: nothing is lost, shown twice, or stuck."""
+"""A process killed at any file system call while it changes memory: nothing is lost, shown twice, or stuck."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ MOST_PLACES = 40
 
 
 def killed_at(work: Callable[[], object], place: int) -> bool:
-    """Whether a process that does the work was killed at that change of the disk, and not done before."""
+    """Return whether a process that does the work was killed at that file system call, and had not finished before."""
     child = os.fork()
     if child == 0:
         left = place
@@ -49,7 +49,7 @@ def discover(time: Time, text: str) -> str:
 
 
 def known(time: Time) -> tuple[list[str], list[str]]:
-    """The words of project knowledge that is live, and of what is archived."""
+    """Return the texts of live and archived project knowledge."""
     return sorted(one.content for one in time.ltm.read().entries), sorted(one.content for one in time.ltm.archived())
 
 
@@ -90,7 +90,7 @@ def with_knowledge(folder: Path) -> Time:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", KNOWLEDGE)
-def test_a_killed_change_of_project_knowledge_was_made_or_not(tmp_path: Path, what: str) -> None:
+def test_a_killed_change_of_project_knowledge_is_complete_or_absent(tmp_path: Path, what: str) -> None:
     before = known(with_knowledge(tmp_path / "before"))
     done = with_knowledge(tmp_path / "done")
     KNOWLEDGE[what](done)
@@ -141,7 +141,7 @@ def with_memories(folder: Path) -> Time:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", MEMORIES)
-def test_a_killed_change_of_memories_was_made_or_not_and_can_be_undone(tmp_path: Path, what: str) -> None:
+def test_a_killed_change_of_memories_is_complete_or_absent_and_can_be_undone(tmp_path: Path, what: str) -> None:
     before = remembered(with_memories(tmp_path / "before"))
     done = with_memories(tmp_path / "done")
     MEMORIES[what](done)

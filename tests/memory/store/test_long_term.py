@@ -1,4 +1,4 @@
-"""The project knowledge file: what other programs wrote, what two processes add, what is broken."""
+"""The project knowledge file: content of other programs, additions of two processes, damage."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "project" / ".clio" / "ltm.json"
 
 
-def test_a_missing_file_knows_nothing_and_is_not_made(path: Path) -> None:
+def test_a_missing_file_is_empty_and_is_not_created(path: Path) -> None:
     assert ltm(path).read().entries == ()
     assert not path.parent.exists()
 
@@ -64,7 +64,7 @@ def test_the_layout_of_a_new_file(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_reading_gives_back_what_was_added(path: Path) -> None:
+def test_added_entries_are_read_back(path: Path) -> None:
     memory = ltm(path)
     added = add(memory, "solution", "denied", solution="chown", examples=("a.py",))
     assert added == Saved(record=memory.read().of("solution")[0], action="new")
@@ -82,7 +82,7 @@ def test_reading_gives_back_what_was_added(path: Path) -> None:
     assert added.record.line == "denied → chown (e.g. a.py)"
 
 
-def test_a_file_of_the_perl_clio_opens_and_keeps_everything(path: Path) -> None:
+def test_a_file_of_the_perl_clio_opens_and_is_kept_completely(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
     before = read_json(path)
@@ -108,7 +108,7 @@ def test_a_file_of_the_perl_clio_opens_and_keeps_everything(path: Path) -> None:
     assert ltm(path).read().entries == (*knowledge.entries[:2], new, *knowledge.entries[2:])
 
 
-def test_unknown_fields_survive_everywhere(path: Path) -> None:
+def test_unknown_fields_are_kept_everywhere(path: Path) -> None:
     document = {
         "patterns": {"discoveries": [{"fact": "f", "mine": [1]}, "not an entry"], "ideas": [{"x": 1}]},
         "metadata": {"version": "1.0", "owner": "me"},
@@ -137,7 +137,7 @@ def test_unknown_fields_survive_everywhere(path: Path) -> None:
     ]
 
 
-def test_the_same_said_again_confirms(path: Path) -> None:
+def test_the_same_text_again_is_a_confirmation(path: Path) -> None:
     assert add(ltm(path, NOW - 100), "discovery", "Config is YAML", confidence=0.9).is_new
     assert not add(ltm(path), "discovery", "  config  is yaml. ", confidence=0.4).is_new
     (entry,) = ltm(path).read().of("discovery")
@@ -145,7 +145,7 @@ def test_the_same_said_again_confirms(path: Path) -> None:
     assert (entry.created, entry.times) == (NOW - 100, 2)
 
 
-def test_another_solution_of_the_same_error_is_kept_beside_it_newest_first(path: Path) -> None:
+def test_another_solution_of_the_same_error_is_kept_newest_first(path: Path) -> None:
     first = add(ltm(path, NOW - 9), "solution", "denied", solution="chown", examples=("a",)).record
     second = add(ltm(path, NOW - 5), "solution", "denied", solution="run as root")
     assert (second.is_new, second.beside) == (True, (first,))
@@ -170,7 +170,7 @@ def test_another_solution_of_the_same_error_is_kept_beside_it_newest_first(path:
         ("nan", 0.0),
     ],
 )
-def test_times_in_any_form(path: Path, written: object, meant: float) -> None:
+def test_times_are_read_in_any_format(path: Path, written: object, meant: float) -> None:
     entry = {"fact": "f", "timestamp": written, "confidence": "0.7"}
     write_json(path, {"patterns": {"discoveries": [entry]}})
     (found,) = ltm(path).read().of("discovery")
@@ -180,7 +180,7 @@ def test_times_in_any_form(path: Path, written: object, meant: float) -> None:
 @pytest.mark.parametrize(
     "broken", ["{", "[]", '{"patterns": []}', '{"patterns": {"discoveries": {}}}', "\xff", '{"metadata": 1}']
 )
-def test_a_broken_file_is_set_aside_and_the_next_add_works(path: Path, broken: str) -> None:
+def test_a_corrupt_file_is_moved_aside_and_the_next_add_works(path: Path, broken: str) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(broken, encoding="latin-1")
     with pytest.raises(CorruptDocument) as caught:
@@ -190,7 +190,7 @@ def test_a_broken_file_is_set_aside_and_the_next_add_works(path: Path, broken: s
     assert add(ltm(path), "discovery", "f")
 
 
-def test_a_newer_file_is_refused_and_untouched(path: Path) -> None:
+def test_a_file_of_a_newer_version_is_refused_and_not_changed(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text('{"patterns": {}, "metadata": {"version": "2.0"}}', encoding="utf-8")
     before = path.read_bytes()
@@ -199,7 +199,7 @@ def test_a_newer_file_is_refused_and_untouched(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_rules_stay_what_the_original_reads(path: Path) -> None:
+def test_rules_are_written_in_the_format_of_the_original(path: Path) -> None:
     write_json(path, {"patterns": {"context_rules": {"lib/core/": ["use strict", 7], "odd": "one text", "empty": []}}})
     memory = ltm(path)
     assert [entry.line for entry in memory.read().of("rule")] == ["lib/core/: use strict", "odd: one text"]
@@ -227,7 +227,7 @@ def test_rules_in_a_list_are_read_and_become_an_object(path: Path) -> None:
     assert rules == {"*": ["no tabs", {"unlike": "a rule"}], "lib/": ["use strict"]}
 
 
-def test_a_handle_stays_as_long_as_the_entry_lives(path: Path) -> None:
+def test_a_handle_is_valid_as_long_as_the_entry_exists(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
     before = [entry.id for entry in ltm(path).read().entries]
@@ -240,7 +240,7 @@ def test_a_handle_stays_as_long_as_the_entry_lives(path: Path) -> None:
     assert [entry.id for entry in ltm(path).read().entries] == before
 
 
-def test_handles_are_never_shared(path: Path) -> None:
+def test_handles_are_unique(path: Path) -> None:
     twins = [{"fact": "a", "id": "d-1"}, {"fact": "b", "id": "d-1"}, {"fact": "c", "id": 7}, {"fact": "c"}]
     write_json(path, {"patterns": {"discoveries": twins}})
     ids = [entry.id for entry in ltm(path).read().entries]
@@ -251,7 +251,7 @@ def test_handles_are_never_shared(path: Path) -> None:
     assert [entry.id for entry in ltm(path).read().entries] == ids
 
 
-def test_changing_an_entry_changes_only_what_was_named(path: Path) -> None:
+def test_an_update_changes_only_the_named_fields(path: Path) -> None:
     write_json(path, {"patterns": {"failures": [{"what": "Changed API", "prevention": "grep first", "mine": 1}]}})
     (entry,) = ltm(path).read().entries
     changed = ltm(path).update(entry.id, impact="errors", confidence=2.0)
@@ -271,14 +271,14 @@ def test_changing_an_entry_changes_only_what_was_named(path: Path) -> None:
     ]
 
 
-def test_a_workflow_keeps_its_name_and_changes_its_steps(path: Path) -> None:
+def test_an_update_of_a_workflow_keeps_its_name_and_changes_its_steps(path: Path) -> None:
     named = add(ltm(path), "workflow", "release", steps=("test", "tag")).record
     plain = add(ltm(path), "workflow", "", steps=("read", "fix")).record
     assert ltm(path).update(named.id, steps=("test", "tag", "push")).line == "release: test → tag → push"
     assert ltm(path).update(plain.id, steps=("read", "fix", "test")).line == "read → fix → test"
 
 
-def test_a_change_that_cannot_be_made_says_why(path: Path) -> None:
+def test_an_impossible_update_gives_the_reason(path: Path) -> None:
     one = add(ltm(path), "discovery", "one").record
     other = add(ltm(path), "discovery", "other").record
     before = path.read_bytes()
@@ -304,21 +304,19 @@ def test_a_change_that_cannot_be_made_says_why(path: Path) -> None:
         (MemoryDraft(kind="pattern", content="p", examples=tuple(map(str, range(51)))), "51 examples are too many"),
     ],
 )
-def test_a_draft_that_is_missing_something_is_refused_and_nothing_written(
-    path: Path, draft: MemoryDraft, why: str
-) -> None:
+def test_an_incomplete_draft_is_refused_and_nothing_is_written(path: Path, draft: MemoryDraft, why: str) -> None:
     with pytest.raises(UserError, match=why):
         ltm(path).add(draft, FROM)
     assert not path.exists()
 
 
-def test_text_that_no_file_can_hold_is_mended(path: Path) -> None:
+def test_text_that_cannot_be_encoded_is_repaired(path: Path) -> None:
     added = add(ltm(path), "discovery", "a \ud800 b", confidence=float("nan"))
     assert (added.record.content, added.record.confidence) == ("a ? b", 0.8)
     assert ltm(path).read().entries == (added.record,)
 
 
-def test_the_page_of_the_format_shows_a_file_that_opens(path: Path) -> None:
+def test_the_example_in_the_format_documentation_opens(path: Path) -> None:
     page = (ROOT / "docs" / "formats" / "ltm.md").read_text(encoding="utf-8")
     whole, archive, history = re.findall(r"```json\n(.*?)```", page, re.S)
     path.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What leaves the project knowledge: who stays, where it goes, and how it comes back."""
+"""Archived project knowledge: what is pruned, where it goes, and how it is restored."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_an_unknown_handle_forgets_nothing(path: Path) -> None:
         ltm(path).forget(["d-"])
 
 
-def test_what_was_pruned_comes_back_with_its_history(path: Path) -> None:
+def test_a_pruned_entry_is_restored_with_its_history(path: Path) -> None:
     first = add(ltm(path, NOW - 200 * DAY), "discovery", "f", said_by("model"), confidence=0.9, examples=("a",)).record
     assert [entry.id for entry in ltm(path).prune().removed] == [first.id]
     back = add(ltm(path), "discovery", "F.", said_by("model"), confidence=0.5)
@@ -54,7 +54,7 @@ def test_what_was_pruned_comes_back_with_its_history(path: Path) -> None:
     assert ltm(path).archived() == ()
 
 
-def test_of_what_was_forgotten_only_the_new_words_count(path: Path) -> None:
+def test_a_forgotten_entry_stated_again_has_only_the_new_text(path: Path) -> None:
     first = add(ltm(path, NOW - DAY), "discovery", "f", said_by("user"), confidence=0.9).record
     ltm(path).forget([first.id])
     back = add(ltm(path), "discovery", "f", said_by("model"), confidence=0.5)
@@ -63,7 +63,7 @@ def test_of_what_was_forgotten_only_the_new_words_count(path: Path) -> None:
 
 
 @pytest.mark.parametrize("leaves", ["forgotten", "pruned"])
-def test_restoring_confirms_nothing_and_the_memory_stays(path: Path, leaves: str) -> None:
+def test_restoring_confirms_nothing_and_the_memory_is_kept(path: Path, leaves: str) -> None:
     first = add(ltm(path, NOW - 200 * DAY), "discovery", "f", said_by("model"), confidence=0.9, examples=("a",)).record
     if leaves == "pruned":
         assert ltm(path).prune().removed == (first,)
@@ -77,7 +77,7 @@ def test_restoring_confirms_nothing_and_the_memory_stays(path: Path, leaves: str
     assert ltm(path, NOW + 91 * DAY).prune().removed == (back,)
 
 
-def test_what_is_said_by_another_memory_is_not_restored_beside_it(path: Path) -> None:
+def test_an_entry_that_another_memory_repeats_is_not_restored(path: Path) -> None:
     first = add(ltm(path), "discovery", "f").record
     ltm(path).forget([first.id])
     document = read_json(path)
@@ -87,7 +87,7 @@ def test_what_is_said_by_another_memory_is_not_restored_beside_it(path: Path) ->
         ltm(path).restore(first.id)
 
 
-def test_a_handle_taken_meanwhile_is_not_given_twice(path: Path) -> None:
+def test_a_handle_used_meanwhile_is_not_given_twice(path: Path) -> None:
     first = add(ltm(path), "discovery", "f").record
     ltm(path).forget([first.id])
     document = read_json(path)
@@ -109,7 +109,7 @@ def test_a_handle_taken_meanwhile_is_not_given_twice(path: Path) -> None:
         ("tool", 0.9, 91, "old"),
     ],
 )
-def test_who_is_pruned(path: Path, who: AssertedBy, confidence: float, days: float, why: str | None) -> None:
+def test_which_entries_are_pruned(path: Path, who: AssertedBy, confidence: float, days: float, why: str | None) -> None:
     entry = add(ltm(path, NOW - days * DAY), "discovery", "f", said_by(who), confidence=confidence).record
     dry = ltm(path).prune(dry_run=True)
     assert (dry.removed, dry.kept, dry.dry_run) == ((entry,) if why else (), 0 if why else 1, True)
@@ -127,18 +127,18 @@ def test_age_counts_from_the_last_confirmation(path: Path) -> None:
     assert ltm(path).prune().removed == ()
 
 
-def test_what_has_no_date_has_no_age(path: Path) -> None:
+def test_an_entry_without_a_date_has_no_age(path: Path) -> None:
     write_json(path, {"patterns": {"discoveries": [{"fact": "f"}], "context_rules": {"lib/": ["use strict"]}}})
     assert ltm(path).prune(max_age_days=0).removed == ()
 
 
 @pytest.mark.parametrize("limits", [{"max_age_days": -1}, {"min_confidence": 1.1}, {"max_age_days": float("nan")}])
-def test_limits_that_make_no_sense_are_refused(path: Path, limits: dict[str, float]) -> None:
+def test_invalid_limits_are_refused(path: Path, limits: dict[str, float]) -> None:
     with pytest.raises(UserError, match="give a number"):
         ltm(path).prune(**limits)  # type: ignore[arg-type]
 
 
-def test_what_could_not_be_archived_is_not_in_the_archive(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_could_not_be_archived_is_not_in_the_archive(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = add(ltm(path), "discovery", "f").record
     before = path.read_bytes()
 
@@ -157,7 +157,7 @@ def test_what_could_not_be_archived_is_not_in_the_archive(path: Path, monkeypatc
     assert texts(path) == ["f"]
 
 
-def test_a_log_that_cannot_be_written_keeps_the_entry(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_is_kept_if_the_log_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = add(ltm(path), "discovery", "f").record
 
     def full(path: Path, lines: object) -> int:
@@ -169,7 +169,7 @@ def test_a_log_that_cannot_be_written_keeps_the_entry(path: Path, monkeypatch: p
     assert ltm(path).read().entries == (entry,)
 
 
-def test_a_broken_archive_is_set_aside_and_named(path: Path) -> None:
+def test_a_corrupt_archive_is_moved_aside_and_named(path: Path) -> None:
     entry = add(ltm(path), "discovery", "f").record
     archive = path.with_name("ltm.archive.json")
     archive.write_text("{", encoding="utf-8")
@@ -180,7 +180,7 @@ def test_a_broken_archive_is_set_aside_and_named(path: Path) -> None:
     assert ltm(path).archived() == (entry,)
 
 
-def test_what_the_archive_holds_beside_survives(path: Path) -> None:
+def test_other_data_in_the_archive_is_kept(path: Path) -> None:
     entry = add(ltm(path), "discovery", "f").record
     archive = path.with_name("ltm.archive.json")
     foreign = {"kind": "idea", "archived": 1.0, "because": "bored", "entry": {"x": 1}}
@@ -192,7 +192,7 @@ def test_what_the_archive_holds_beside_survives(path: Path) -> None:
     assert ltm(path).archived() == (entry,)
 
 
-def test_stats_count_everything(path: Path) -> None:
+def test_stats_count_all_entries(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
     (path.parent.parent / "a.py").write_text("x", encoding="utf-8")
@@ -215,7 +215,7 @@ def test_stats_count_everything(path: Path) -> None:
     assert found.archive_bytes == path.with_name(LOG_NAME).stat().st_size
 
 
-def test_stats_of_nothing_are_noughts_and_make_no_file(path: Path) -> None:
+def test_stats_of_an_empty_memory_are_zero_and_create_no_file(path: Path) -> None:
     found = stats(path)
     assert (found.total, found.archived, found.file_bytes, found.oldest, found.newest) == (0, 0, 0, 0.0, 0.0)
     assert not path.parent.exists()

@@ -1,4 +1,4 @@
-"""Taking in another ltm.json: what is new, what is known, and what it may not claim."""
+"""Import of another ltm.json: new entries, known entries, and what an import may not claim."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def knowledge(*discoveries: object, **patterns: object) -> str:
     return json.dumps({"patterns": {"discoveries": discoveries, **patterns}})
 
 
-def test_all_kinds_come_in_with_their_history(path: Path) -> None:
+def test_all_kinds_are_imported_with_their_history(path: Path) -> None:
     text = (PERL / "ltm_all_types.json").read_text(encoding="utf-8")
     assert ltm(path).import_(text, said_by("model")) == (8, 0)
     entries = ltm(path).read().entries
@@ -30,7 +30,7 @@ def test_all_kinds_come_in_with_their_history(path: Path) -> None:
     assert read_json(path)["patterns"]["discoveries"][0]["verified"] == 1
 
 
-def test_the_same_again_changes_nothing(path: Path) -> None:
+def test_importing_the_same_file_again_changes_nothing(path: Path) -> None:
     add(ltm(path), "failure", "changed api", solution="ask first")
     add(ltm(path), "workflow", "", steps=("read", "fix", "test"), success_rate=1.0)
     text = (PERL / "ltm_all_types.json").read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def test_other_impacts_of_a_known_failure_come_in_once(path: Path) -> None:
     assert ltm(path).import_(text, said_by("user")) == (0, 0)
 
 
-def test_what_is_known_takes_the_higher_of_both(path: Path) -> None:
+def test_a_known_entry_gets_the_higher_values_of_both(path: Path) -> None:
     mine = add(ltm(path, NOW - 50), "solution", "denied", solution="chown", confidence=0.6, examples=("a",)).record
     theirs = {
         "error": "Denied.",
@@ -70,7 +70,7 @@ def test_what_is_known_takes_the_higher_of_both(path: Path) -> None:
     assert (both.examples, both.created, both.updated) == (("a", "b"), NOW - 50, NOW - 10)
 
 
-def test_an_export_comes_in_elsewhere_as_it_was(path: Path, tmp_path: Path) -> None:
+def test_an_export_is_imported_elsewhere_unchanged(path: Path, tmp_path: Path) -> None:
     for kind, fields in (
         ("discovery", {"text": "naïve 漢字"}),
         ("rule", {"text": "use strict", "context": "lib/"}),
@@ -86,7 +86,7 @@ def test_an_export_comes_in_elsewhere_as_it_was(path: Path, tmp_path: Path) -> N
     ("claimed", "importer", "then"),
     [("user", "model", "model"), ("tool", "user", "tool"), ("user", "user", "user"), (None, "tool", "tool")],
 )
-def test_no_one_claims_more_trust_than_the_importer_has(
+def test_an_import_cannot_claim_more_trust_than_the_importer_has(
     path: Path, claimed: AssertedBy | None, importer: AssertedBy, then: AssertedBy
 ) -> None:
     source = {"provenance": {"session": "far", "asserted_by": claimed}} if claimed else {}
@@ -108,7 +108,7 @@ def test_times_are_numbers_and_never_in_the_future(path: Path) -> None:
     assert found == [(60.0, NOW), (0.0, 0.0), (NOW, NOW)]
 
 
-def test_secrets_are_taken_out_of_every_text_and_hashes_are_not(path: Path) -> None:
+def test_secrets_are_removed_from_every_text_and_hashes_are_not(path: Path) -> None:
     fact = {
         "fact": "is hunter2",
         "examples": ["hunter2.py", "a.py"],
@@ -124,7 +124,7 @@ def test_secrets_are_taken_out_of_every_text_and_hashes_are_not(path: Path) -> N
     assert raw["example_hashes"] == {"a.py": "hunter2"}
 
 
-def test_a_handle_that_is_taken_is_made_again(path: Path) -> None:
+def test_a_handle_in_use_is_replaced(path: Path) -> None:
     mine = add(ltm(path), "discovery", "mine").record
     ltm(path).import_(knowledge({"fact": "theirs", "id": mine.id}, {"fact": "own", "id": "d-own"}), FROM)
     ids = [entry.id for entry in ltm(path).read().entries]
@@ -133,14 +133,14 @@ def test_a_handle_that_is_taken_is_made_again(path: Path) -> None:
     assert len(set(ids)) == 3
 
 
-def test_the_same_words_twice_in_the_text_are_one_entry(path: Path) -> None:
+def test_the_same_text_twice_in_a_document_is_one_entry(path: Path) -> None:
     twice = knowledge({"fact": "a", "confidence": 0.2}, {"fact": "A.", "confidence": 0.9})
     assert ltm(path).import_(twice, FROM) == (1, 0)
     assert [entry.confidence for entry in ltm(path).read().entries] == [0.9]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"patterns": []}', '{"patterns": {"discoveries": 1}}', "\ud800"])
-def test_what_is_no_document_is_refused_and_nothing_changed(path: Path, text: str) -> None:
+def test_an_invalid_document_is_refused_and_nothing_changes(path: Path, text: str) -> None:
     add(ltm(path), "discovery", "f")
     before = path.read_bytes()
     with pytest.raises(UserError, match=r"This is not an ltm\.json \(.+\); nothing was imported"):
@@ -153,6 +153,6 @@ def test_a_newer_document_is_refused(path: Path) -> None:
         ltm(path).import_('{"metadata": {"version": "2.0"}}', FROM)
 
 
-def test_items_that_are_no_entries_are_passed_over(path: Path) -> None:
+def test_invalid_items_are_skipped(path: Path) -> None:
     assert ltm(path).import_(knowledge("text", {"fact": " "}, {"other": 1}, {"fact": 7}), FROM) == (0, 0)
     assert not path.exists()

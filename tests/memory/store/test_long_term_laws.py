@@ -1,4 +1,4 @@
-"""Laws of the project knowledge that hold after any changes in any order."""
+"""Properties of project knowledge that hold after any sequence of changes."""
 
 import json
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def state(path: Path) -> tuple[Any, ...]:
 
 
 @given(steps)
-def test_undoing_everything_leaves_what_was_there_before(changes: list[tuple[Any, ...]]) -> None:
+def test_undoing_everything_restores_the_initial_state(changes: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / ".clio" / "ltm.json"
         log = ChangeLog(path.with_name(LOG_NAME))
@@ -96,7 +96,7 @@ def test_undoing_everything_leaves_what_was_there_before(changes: list[tuple[Any
 
 
 @given(steps)
-def test_no_words_are_ever_lost_and_no_handle_names_two(changes: list[tuple[Any, ...]]) -> None:
+def test_no_text_is_ever_lost_and_no_handle_names_two_entries(changes: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / ".clio" / "ltm.json"
         said: set[str] = set()
@@ -110,7 +110,7 @@ def test_no_words_are_ever_lost_and_no_handle_names_two(changes: list[tuple[Any,
 
 
 def words_of(draft: MemoryRecord) -> tuple[str, ...]:
-    """What a draft says that its kind has room for."""
+    """Return the texts of a draft that its kind can hold."""
     match draft.kind:
         case "solution" | "failure":
             return draft.content, draft.solution, *draft.examples
@@ -121,7 +121,7 @@ def words_of(draft: MemoryRecord) -> tuple[str, ...]:
 
 
 def leaves(value: object) -> Iterator[str]:
-    """Every text in a JSON value, names included."""
+    """Return every text in a JSON value, including keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

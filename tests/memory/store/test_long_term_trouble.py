@@ -1,4 +1,4 @@
-"""Several processes, killed processes, full and closed disks: nothing that was confirmed is ever lost."""
+"""Several processes, killed processes, full and read-only disks: no confirmed change is ever lost."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ memory = LongTermMemory(path, project=path.parent.parent)
 for number in range(150):
     memory.add(MemoryDraft(kind="discovery", content=f"fact {sys.argv[2]} {number}"), Provenance())
 """
-# A limit on the size of files is as hard as a full disk: the write stops in the middle.
+# A limit on file size acts like a full disk: the write stops in the middle.
 FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
@@ -78,7 +78,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that any user may enter: root is not stopped by modes, so such tests run as somebody else."""
+    """Return a folder that any user may enter: root ignores modes, so such tests run as another user."""
     folder = Path(mkdtemp())
     folder.chmod(0o755)
     yield folder
@@ -93,7 +93,7 @@ def run(script: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_two_processes_add_many_each_and_an_idle_third_erases_none(path: Path) -> None:
+def test_two_processes_add_entries_and_an_idle_third_removes_none(path: Path) -> None:
     idle = ltm(path)
     idle.read()
     add(idle, "discovery", "first")
@@ -109,7 +109,7 @@ def test_two_processes_add_many_each_and_an_idle_third_erases_none(path: Path) -
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the writers are forked")
-def test_no_kill_leaves_half_a_file_or_loses_what_was_confirmed(tmp_path: Path) -> None:
+def test_no_kill_leaves_a_partial_file_or_loses_a_confirmed_change(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.memory.store.ltm_crash", str(tmp_path), str(KILLS), "4"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60 + KILLS, check=True)
     there: set[str] = set()
@@ -129,7 +129,7 @@ def test_no_kill_leaves_half_a_file_or_loses_what_was_confirmed(tmp_path: Path) 
     assert gone <= set(archived)
     assert unsure <= set(known) | set(archived)
     assert len(set(known)) == len(known)
-    assert len(set(known) | set(archived)) <= len(there | gone | unsure) + KILLS  # at most one a kill was not yet told
+    assert len(set(known) | set(archived)) <= len(there | gone | unsure) + KILLS  # one per kill may be unconfirmed
     assert [path.name for path in (tmp_path / ".clio").iterdir() if "corrupt" in path.name] == []
     memory.prune()
     left = {entry.content for entry in memory.archived()}
@@ -139,7 +139,7 @@ def test_no_kill_leaves_half_a_file_or_loses_what_was_confirmed(tmp_path: Path) 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
 @pytest.mark.parametrize("room", [1_500, 4_000, 9_000])
-def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path, room: int) -> None:
+def test_a_full_disk_gives_an_error_message_and_loses_nothing(tmp_path: Path, room: int) -> None:
     path = tmp_path / "project" / ".clio" / "ltm.json"
     *said, counts = run(FULL_DISK, str(path), str(room))
     assert said
@@ -147,13 +147,13 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path, room: int) 
         assert sentence.startswith("Project memory was not changed: ")
         assert mentions(sentence, "(File too large)", "permissions", "try again")
     added, known, archived = map(int, counts.split())
-    assert known + archived in (added + 1, 2 * added + 1)  # the second where only the archive had room
+    assert known + archived in (added + 1, 2 * added + 1)  # the second if only the archive had space
     assert read_json(path)["patterns"]["discoveries"][-1]["fact"] == "after"
     assert [other.name for other in path.parent.iterdir() if other.suffix in (".tmp", ".lock")] == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
-def test_a_closed_folder_is_a_sentence_and_loses_nothing(public: Path) -> None:
+def test_a_read_only_folder_gives_an_error_message_and_loses_nothing(public: Path) -> None:
     path = public / ".clio" / "ltm.json"
     add(ltm(path), "discovery", "old")
     before = path.read_bytes()
@@ -168,7 +168,7 @@ def test_a_closed_folder_is_a_sentence_and_loses_nothing(public: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_an_unchanged_file_is_decoded_once_and_every_change_is_seen(tmp_path: Path) -> None:
+def test_an_unchanged_file_is_decoded_once_and_every_change_is_read(tmp_path: Path) -> None:
     path = tmp_path / ".clio" / "ltm.json"
     add(ltm(path), "discovery", "staging runs in Frankfurt")
     os.utime(path, (path.stat().st_mtime - 10,) * 2)
@@ -180,6 +180,6 @@ def test_an_unchanged_file_is_decoded_once_and_every_change_is_seen(tmp_path: Pa
         "staging runs in Frankfurt",
         "production runs in Paris",
     ]
-    # An edit in place with the same size right after reading, within one tick of the clock of modification times.
+    # An edit in place of the same size right after reading, within one tick of the modification time.
     path.write_text(path.read_text(encoding="utf-8").replace("Paris", "Turin"), encoding="utf-8")
     assert reader.read().entries[1].content == "production runs in Turin"

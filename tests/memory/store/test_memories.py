@@ -1,4 +1,4 @@
-"""Both scopes behind one set of verbs."""
+"""Both scopes behind one interface."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def make(folder: Path) -> MemoryStore:
     )
 
 
-def test_an_id_that_may_mean_a_memory_of_either_scope_is_no_answer(tmp_path: Path) -> None:
+def test_an_id_that_exists_in_both_scopes_is_refused(tmp_path: Path) -> None:
     memories = make(tmp_path)
     one = memories.add(MemoryDraft(content="the api listens on 8080", kind="fact")).record
     twin = structs.replace(one, id=one.id[:-4] + "ffff", content="tabs are four wide")
@@ -36,7 +36,7 @@ def test_an_id_that_may_mean_a_memory_of_either_scope_is_no_answer(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("first", "second"), [("fact", "discovery"), ("discovery", "fact")])
-def test_the_same_sentence_is_one_memory_whichever_kind_of_fact_it_is_saved_as(
+def test_the_same_sentence_is_one_memory_whichever_kind_of_fact_it_is(
     tmp_path: Path, first: Kind, second: Kind
 ) -> None:
     memories = make(tmp_path)
@@ -47,14 +47,14 @@ def test_the_same_sentence_is_one_memory_whichever_kind_of_fact_it_is_saved_as(
     assert [record.id for record in memories.records()] == [one.id]
 
 
-def test_a_fact_of_the_user_stays_beside_one_of_the_project(tmp_path: Path) -> None:
+def test_a_fact_of_the_user_is_kept_next_to_one_of_the_project(tmp_path: Path) -> None:
     memories = make(tmp_path)
     memories.add(MemoryDraft(content="we deploy with make ship", kind="discovery"))
     memories.add(MemoryDraft(content="we deploy with make ship", kind="fact"), scope="user")
     assert len(memories.records()) == 2
 
 
-def test_what_the_model_saves_after_clio_in_the_same_session_changes_nothing(tmp_path: Path) -> None:
+def test_a_memory_the_model_saves_after_clio_in_the_same_session_changes_nothing(tmp_path: Path) -> None:
     memories = make(tmp_path)
     said = said_by("user", "s1")
     one = memories.add(MemoryDraft(content="we deploy with make ship", kind="fact", explicit=True), said).record
@@ -69,7 +69,7 @@ def said_by(author: AssertedBy, session: str) -> Provenance:
 
 
 def test_every_text_of_a_memory_is_redacted() -> None:
-    """As when project memory is copied into PostgreSQL: the secret may be in the solution, not in the error."""
+    """As when project memory is copied to PostgreSQL: the secret may be in the solution, not in the error."""
     texts = {"solution": "export KEY=hush", "impact": "hush leaked", "reason": "hush", "context": "hush/"}
     lists = dict.fromkeys(("also", "steps", "examples", "keywords", "scenarios"), ("one", "hush"))
     record = MemoryRecord(

@@ -1,4 +1,4 @@
-"""Notes under keys that want out."""
+"""Notes under keys that try to leave their folder."""
 
 import json
 import subprocess
@@ -48,7 +48,7 @@ def notes(folder: Path) -> Notes:
 
 
 @pytest.mark.parametrize("key", HOSTILE)
-def test_hostile_keys_stay_inside_and_come_back(folder: Path, tmp_path: Path, key: str) -> None:
+def test_hostile_keys_stay_in_the_folder_and_are_read_back(folder: Path, tmp_path: Path, key: str) -> None:
     assert notes(folder).store(key, f"content of {key}")
     assert notes(folder).retrieve(key) == Note(key=key, content=f"content of {key}", timestamp=NOW)
     outside = [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != folder]
@@ -59,7 +59,7 @@ def test_hostile_keys_stay_inside_and_come_back(folder: Path, tmp_path: Path, ke
     assert not notes(folder).delete(key)
 
 
-def test_all_of_them_beside_each_other(folder: Path) -> None:
+def test_all_hostile_keys_can_be_saved_together(folder: Path) -> None:
     for key in HOSTILE:
         notes(folder).store(key, key)
     assert all(notes(folder).retrieve(key).content == key for key in HOSTILE)  # type: ignore[union-attr]
@@ -68,7 +68,7 @@ def test_all_of_them_beside_each_other(folder: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=300), st.text(max_size=300))
-def test_names_are_distinct_where_case_is_folded(one: str, other: str) -> None:
+def test_file_names_differ_on_case_insensitive_file_systems(one: str, other: str) -> None:
     name = make_note_file_name(one)
     assert Path(name).name == name
     assert len(name.encode()) < 200
@@ -77,20 +77,20 @@ def test_names_are_distinct_where_case_is_folded(one: str, other: str) -> None:
     assert (name.casefold() == make_note_file_name(other).casefold()) == (one == other)
 
 
-def test_the_file_is_what_the_seed_says(folder: Path) -> None:
+def test_the_file_has_the_format_of_the_specification(folder: Path) -> None:
     notes(folder).store("auth_bug", "naïve")
     stored = json.loads((folder / "auth_bug.json").read_text(encoding="utf-8"))
     assert stored == {"key": "auth_bug", "content": "naïve", "timestamp": NOW, "version": 1}
 
 
-def test_storing_again_replaces(folder: Path) -> None:
+def test_saving_again_replaces_the_note(folder: Path) -> None:
     assert notes(folder).store("k", "one")
     assert not notes(folder).store("k", "two")
     assert notes(folder).retrieve("k").content == "two"  # type: ignore[union-attr]
     assert len(list(folder.glob("*.json"))) == 1
 
 
-def test_notes_of_the_perl_clio_are_read_mended(folder: Path) -> None:
+def test_notes_of_the_perl_clio_are_read_with_repaired_text(folder: Path) -> None:
     folder.mkdir(parents=True)
     raw = (DATA / "auth_bug_analysis.json").read_bytes()
     (folder / "auth_bug_analysis.json").write_bytes(raw)
@@ -105,14 +105,14 @@ def test_notes_of_the_perl_clio_are_read_mended(folder: Path) -> None:
     assert {path.name for path in folder.glob("*.json")} == {"auth_bug_analysis.json", "Plain.Name.json"}
 
 
-def test_own_notes_about_broken_text_stay_as_they_are(folder: Path) -> None:
+def test_clios_own_notes_about_broken_text_are_not_repaired(folder: Path) -> None:
     notes(folder).store("k", "Ã© is a broken é")
     assert notes(folder).retrieve("k").content == "Ã© is a broken é"  # type: ignore[union-attr]
     notes(folder).store("k2", "Ã©")
     assert notes(folder).retrieve("k2").content == "Ã©"  # type: ignore[union-attr]
 
 
-def test_a_checkpoint_page_answers_by_its_name(folder: Path) -> None:
+def test_a_checkpoint_page_is_found_by_its_name(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "session_progress.md").write_text("# Progress", encoding="utf-8")
     assert notes(folder).retrieve("session_progress").content == "# Progress"  # type: ignore[union-attr]
@@ -131,7 +131,7 @@ def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
     assert notes(folder).retrieve("k").content == "mine"  # type: ignore[union-attr]
 
 
-def test_files_that_are_no_notes_are_left_alone(folder: Path) -> None:
+def test_files_that_are_not_notes_are_left_alone(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "broken.json").write_text("{", encoding="utf-8")
     (folder / "list.json").write_text("[]", encoding="utf-8")
@@ -140,7 +140,7 @@ def test_files_that_are_no_notes_are_left_alone(folder: Path) -> None:
     assert (folder / "broken.json").read_text(encoding="utf-8") == "{"
 
 
-def test_a_broken_note_is_set_aside_not_overwritten(folder: Path) -> None:
+def test_a_corrupt_note_is_moved_aside_and_not_overwritten(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "k.json").write_text("{", encoding="utf-8")
     assert notes(folder).store("k", "new")
@@ -149,14 +149,14 @@ def test_a_broken_note_is_set_aside_not_overwritten(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "  ", "x" * 1001])
-def test_keys_that_cannot_be(folder: Path, key: str) -> None:
+def test_invalid_keys_are_refused(folder: Path, key: str) -> None:
     with pytest.raises(ValueError, match="the key"):
         notes(folder).store(key, "x")
     assert not folder.exists()
 
 
 @pytest.mark.parametrize(("key", "content"), [("half \ud83d", "x"), ("k", "half \udcff")])
-def test_half_a_character_is_refused_with_its_reason(folder: Path, key: str, content: str) -> None:
+def test_a_lone_surrogate_is_refused_with_the_reason(folder: Path, key: str, content: str) -> None:
     with pytest.raises(ValueError, match=r"half of a surrogate pair, .ud"):
         notes(folder).store(key, content)
     assert not folder.exists()
@@ -164,7 +164,7 @@ def test_half_a_character_is_refused_with_its_reason(folder: Path, key: str, con
     assert not notes(folder).delete(key)
 
 
-def test_a_fresh_project_has_none(folder: Path) -> None:
+def test_a_new_project_has_no_notes(folder: Path) -> None:
     assert notes(folder).newest_first() == ()
     assert notes(folder).retrieve("k") is None
     assert not notes(folder).delete("k")
@@ -177,7 +177,7 @@ def test_a_fresh_project_has_none(folder: Path) -> None:
         st.text(st.characters(), min_size=1, max_size=20), st.text(st.characters(), max_size=50), min_size=1, max_size=5
     )
 )
-def test_whatever_the_keys_each_comes_back_and_all_lie_in_the_folder(contents: dict[str, str]) -> None:
+def test_any_keys_are_read_back_and_all_files_are_in_the_folder(contents: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory() as top:
         folder = Path(top) / "project" / ".clio" / "memory"
         kept = {key: content for key, content in contents.items() if key.strip() and valid(key) and valid(content)}
@@ -198,7 +198,7 @@ def valid(text: str) -> bool:
 
 
 @pytest.mark.parametrize("content", ["", "0", " ", "\n", "\0", "null", "5 MB: é " + "漢" * 1_700_000])
-def test_any_content_is_a_value(folder: Path, content: str) -> None:
+def test_any_content_is_accepted(folder: Path, content: str) -> None:
     assert notes(folder).store("k", content)
     assert not notes(folder).store("k", content)
     assert notes(folder).retrieve("k") == Note(key="k", content=content, timestamp=NOW)
@@ -216,7 +216,7 @@ for number in range(60):
 """
 
 
-def test_of_two_writers_of_one_key_the_last_wins_whole(folder: Path) -> None:
+def test_of_two_writers_of_one_key_the_last_one_wins(folder: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(folder), letter]) for letter in "ab"]
     seen: set[str] = set()
     while any(writer.poll() is None for writer in writers):
@@ -230,7 +230,7 @@ def test_of_two_writers_of_one_key_the_last_wins_whole(folder: Path) -> None:
 
 
 def test_a_note_of_another_program_keeps_its_file_and_its_fields(folder: Path) -> None:
-    """Under whatever name it lies: the original takes the key as it is."""
+    """Whatever its file name is: the original uses the key unchanged."""
     folder.mkdir(parents=True)
     twice = "données".encode().decode("latin-1")
     path = folder / "données à part.json"
@@ -248,7 +248,7 @@ def test_a_note_of_another_program_keeps_its_file_and_its_fields(folder: Path) -
     assert list(folder.iterdir()) == []
 
 
-def test_a_note_of_a_newer_clio_is_kept(folder: Path) -> None:
+def test_a_note_of_a_newer_version_is_kept(folder: Path) -> None:
     folder.mkdir(parents=True)
     newer = '{"key": "k", "content": "from the future", "version": 2}'
     (folder / "k.json").write_text(newer, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The best memories by the formula of the typed-memory document are found without scoring all of them."""
+"""The best memories by the formula of the specification are found without scoring all of them."""
 
 import random
 
@@ -14,7 +14,7 @@ WORDS = (
 
 
 def make_records(rng: random.Random, count: int) -> list[MemoryRecord]:
-    """Facts of few words, with keywords, example files, and a few long texts among them."""
+    """Return facts of few words, with keywords, example files, and a few long texts among them."""
     found: list[MemoryRecord] = []
     for number in range(count):
         content = " ".join(rng.choices(WORDS, k=rng.choice((3, 6, 9)))) + f" n{number % 40}"
@@ -34,14 +34,14 @@ def make_records(rng: random.Random, count: int) -> list[MemoryRecord]:
 
 
 def make_questions(rng: random.Random, count: int) -> list[str]:
-    """Questions of one word up to twelve words, some with a name that few records contain."""
+    """Return questions of one to twelve words, some with a name that few records contain."""
     return [
         " ".join((*rng.choices(WORDS, k=rng.choice((1, 2, 5, 12))), *([f"n{rng.randrange(60)}"] * (number % 3 == 0))))
         for number in range(count)
     ]
 
 
-def test_the_best_records_are_those_of_scoring_all_of_them() -> None:
+def test_the_best_records_are_those_found_by_scoring_all() -> None:
     rng = random.Random(9)
     index = MemoryIndex()
     for record in make_records(rng, 600):

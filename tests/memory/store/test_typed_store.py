@@ -1,4 +1,4 @@
-"""What a store of typed memories does with what it is given: kept, ranked, changed, taken back."""
+"""A store of typed memories: saving, ranking, changing, undoing."""
 
 from pathlib import Path
 
@@ -35,32 +35,32 @@ def contents(store: TypedStore) -> list[str]:
 
 
 @pytest.mark.parametrize("content", ["", "   ", "\n\t", "\u200b\u200b", "\x00"])
-def test_nothing_is_no_memory(store: TypedStore, content: str) -> None:
+def test_an_empty_text_is_refused(store: TypedStore, content: str) -> None:
     with pytest.raises(UserError, match="needs a text"):
         store.remember(content)
     assert store.count() == 0
     assert not store.path.exists()
 
 
-def test_a_megabyte_is_refused_with_the_way_to_keep_it(store: TypedStore) -> None:
+def test_a_megabyte_is_refused_with_a_hint_how_to_save_it(store: TypedStore) -> None:
     with pytest.raises(UserError, match="/docs add"):
         store.remember("word " * 200_000)
     assert store.remember("w" * MAX_CHARS).record.content == "w" * MAX_CHARS
 
 
 @pytest.mark.parametrize("importance", [float("nan"), float("inf"), float("-inf")])
-def test_an_importance_is_a_number(store: TypedStore, importance: float) -> None:
+def test_an_importance_must_be_a_number(store: TypedStore, importance: float) -> None:
     with pytest.raises(UserError, match="importance"):
         store.remember("words", importance=importance)
 
 
 @pytest.mark.parametrize("score", [11, -0.1, float("nan")])
-def test_a_score_is_between_zero_and_ten(store: TypedStore, score: float) -> None:
+def test_a_score_must_be_between_zero_and_ten(store: TypedStore, score: float) -> None:
     with pytest.raises(UserError, match="score"):
         store.remember("words", "preference", score=score)
 
 
-def test_an_unknown_type_is_answered_with_those_there_are(store: TypedStore) -> None:
+def test_an_unknown_type_gives_an_error_that_lists_the_types(store: TypedStore) -> None:
     with pytest.raises(UserError, match="fact, preference, event, note"):
         store.remember("words", "wish")
     with pytest.raises(UserError, match="fact, preference, event, note"):
@@ -71,14 +71,14 @@ def test_an_unknown_type_is_answered_with_those_there_are(store: TypedStore) -> 
     "content",
     ["漢字 and ひらがな", "не использовать эмодзи", "🎉🎉", "نص عربي", "a\u0301 combined", "half \ud800 a pair"],
 )
-def test_any_script_is_remembered_and_comes_back(store: TypedStore, content: str) -> None:
+def test_text_in_any_script_is_saved_and_read_back(store: TypedStore, content: str) -> None:
     record = store.remember(content, "fact").record
     again = TypedStore(store.path)
     assert again.find(record.id).content == record.content
     assert store.remember(content, "fact").action == "merged"
 
 
-def test_what_is_recalled_counts_as_used_and_what_is_peeked_at_does_not(store: TypedStore, clock: Clock) -> None:
+def test_recalling_counts_as_use_and_peeking_does_not(store: TypedStore, clock: Clock) -> None:
     store.remember("the gate code is blue", "fact")
     clock.now += 5 * DAY
     [peeked] = store.peek("gate")
@@ -95,14 +95,14 @@ def test_a_query_finds_by_any_form_of_a_word_and_by_keywords(store: TypedStore) 
     assert recall(store, "weather") == ()
 
 
-def test_types_can_be_asked_for_and_left_out(store: TypedStore) -> None:
+def test_types_can_be_included_and_excluded(store: TypedStore) -> None:
     for kind in ("fact", "event", "preference", "note"):
         store.remember(f"a zebra as {kind}", kind)
     assert [hit.record.kind for hit in recall(store, "zebra", type="event")] == ["event"]
     assert {hit.record.kind for hit in recall(store, "zebra", type="!event")} == {"fact", "preference", "note"}
 
 
-def test_a_changed_value_takes_the_place_and_the_old_one_stays_in_the_history(store: TypedStore) -> None:
+def test_a_changed_value_replaces_the_old_one_which_stays_in_the_history(store: TypedStore) -> None:
     old = store.remember("the dev server listens on port 8080", "fact", keywords=["devbox"]).record
     new = store.remember("the dev server listens on port 8081", "fact")
     assert new.action == "superseded" and new.other is not None and new.other.id == old.id
@@ -114,7 +114,7 @@ def test_a_changed_value_takes_the_place_and_the_old_one_stays_in_the_history(st
     ]
 
 
-def test_three_changes_are_one_history(store: TypedStore, clock: Clock) -> None:
+def test_three_changes_make_one_history(store: TypedStore, clock: Clock) -> None:
     for port in (1, 2, 3):
         clock.now += 60
         last = store.remember(f"the dev server listens on port {port}", "fact").record
@@ -122,14 +122,14 @@ def test_three_changes_are_one_history(store: TypedStore, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("answer", ["no idea", '{"action": "merge"}', "", "{", '{"action": "sing"}'])
-def test_a_model_that_gives_no_answer_keeps_both(store: TypedStore, answer: str) -> None:
+def test_both_memories_are_kept_if_the_model_gives_no_answer(store: TypedStore, answer: str) -> None:
     store.remember("the office wants short commit messages", "fact")
     longer = "the office wants short commit messages please always"
     assert store.remember(longer, "fact", decide=lambda prompt: answer).action == "kept_both"
     assert store.count() == 2
 
 
-def test_a_model_that_fails_keeps_both(store: TypedStore) -> None:
+def test_both_memories_are_kept_if_the_model_fails(store: TypedStore) -> None:
     def decide(prompt: str) -> str:
         raise OSError("no server")
 
@@ -138,7 +138,7 @@ def test_a_model_that_fails_keeps_both(store: TypedStore) -> None:
     assert store.remember(longer, "fact", decide=decide).action == "kept_both"
 
 
-def test_the_model_is_asked_with_both_texts_as_data(store: TypedStore) -> None:
+def test_the_model_gets_both_texts_as_data(store: TypedStore) -> None:
     prompts: list[str] = []
     store.remember('the office wants "short" commit messages', "fact")
     store.remember(
@@ -148,7 +148,7 @@ def test_the_model_is_asked_with_both_texts_as_data(store: TypedStore) -> None:
     assert '"the office wants \\"short\\" commit messages"' in prompt
 
 
-def test_forgetting_moves_to_the_archive_once(store: TypedStore) -> None:
+def test_a_forgotten_memory_is_archived_once(store: TypedStore) -> None:
     id = store.remember("a zebra").record.id
     assert store.forget(id) and not store.forget(id)
     assert [record.content for record in store.archived()] == ["a zebra"]
@@ -156,7 +156,7 @@ def test_forgetting_moves_to_the_archive_once(store: TypedStore) -> None:
     assert contents(store) == ["a zebra"]
 
 
-def test_what_fades_goes_and_hard_limits_and_rules_stay(store: TypedStore, clock: Clock) -> None:
+def test_faded_memories_are_removed_and_hard_limits_and_rules_are_kept(store: TypedStore, clock: Clock) -> None:
     store.remember("an old note", "note", 0.5)
     store.remember("never force push", "preference", score=0.5)
     store.remember("tabs please", "preference", score=9.0, explicit=True)
@@ -167,7 +167,7 @@ def test_what_fades_goes_and_hard_limits_and_rules_stay(store: TypedStore, clock
     assert {record.content for record in store.archived()} == {"an old note", "likes jokes"}
 
 
-def test_compacting_joins_what_says_the_same(store: TypedStore, clock: Clock) -> None:
+def test_compacting_merges_memories_with_the_same_meaning(store: TypedStore, clock: Clock) -> None:
     store.put("", [record("one", "Use RUFF to format", 1.0), record("two", "use ruff to format.", 2.0, 0.9)])
     done = store.compact()
     assert (done.removed, done.merged, done.remaining) == (1, 1, 1)
@@ -182,7 +182,7 @@ def record(id: str, content: str, created: float, importance: float = 0.5) -> Me
     )
 
 
-def test_every_change_can_be_taken_back_exactly(store: TypedStore, clock: Clock) -> None:
+def test_every_change_is_undone_exactly(store: TypedStore, clock: Clock) -> None:
     store.remember("the dev server listens on port 8080", "fact")
     store.remember("a note to forget", "note")
     steps = [
@@ -204,7 +204,7 @@ def test_every_change_can_be_taken_back_exactly(store: TypedStore, clock: Clock)
         step()
 
 
-def test_what_was_changed_since_is_not_taken_back(store: TypedStore) -> None:
+def test_a_memory_changed_since_is_not_undone(store: TypedStore) -> None:
     id = store.remember("a zebra", "fact").record.id
     store.update(id, content="a giraffe")
     with pytest.raises(UserError, match="changed since"):
@@ -212,7 +212,7 @@ def test_what_was_changed_since_is_not_taken_back(store: TypedStore) -> None:
     assert contents(store) == ["a giraffe"]
 
 
-def test_a_mere_use_does_not_stand_in_the_way_of_undo(store: TypedStore) -> None:
+def test_a_use_alone_does_not_prevent_undo(store: TypedStore) -> None:
     store.remember("a zebra", "fact")
     recall(store, "zebra")
     store.revert(changes(store)[0])
@@ -227,14 +227,14 @@ def test_a_memory_moves_with_its_history(store: TypedStore, tmp_path: Path, cloc
     assert (store.count(), len(other.history(id))) == (0, 2)
 
 
-def test_ids_are_found_by_either_end(store: TypedStore) -> None:
+def test_ids_are_found_by_their_beginning_or_end(store: TypedStore) -> None:
     id = store.remember("a zebra").record.id
     assert store.find(id[-8:]).id == store.find(id[:13]).id == id
     with pytest.raises(UserError, match="no memory"):
         store.find("zzzz")
 
 
-def test_provenance_is_kept(store: TypedStore) -> None:
+def test_provenance_is_saved(store: TypedStore) -> None:
     said = Provenance(session="s", message="m", asserted_by="tool")
     assert store.remember("quoted", provenance=said).record.provenance == said
     by_user = Provenance(session="s2", message="m2", asserted_by="user")
@@ -248,10 +248,10 @@ WORDS = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 9), WORDS, st.sampled_from(["fact", "note"])), max_size=25))
-def test_a_reopened_store_is_the_one_that_was_closed(
+def test_a_reopened_store_equals_the_closed_one(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, list[str], str]]
 ) -> None:
-    """Whatever is done: another process sees the same, and no text ever remembered is gone."""
+    """After any changes another process reads the same, and no text ever remembered is lost."""
     path = tmp_path_factory.mktemp("model") / "memories.json"
     store, said = TypedStore(path), set[str]()
     for action, words, kind in steps:

@@ -1,4 +1,4 @@
-"""Several processes, kills, full disks and damaged files: nothing confirmed is lost, nothing is there twice."""
+"""Several processes, kills, full disks and damaged files: no confirmed change is lost, none is there twice."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / ".clio" / "memories.json"
 
 
-def test_two_processes_lose_nothing_and_a_third_sees_it_all(path: Path) -> None:
+def test_two_processes_lose_nothing_and_a_third_reads_everything(path: Path) -> None:
     watching = TypedStore(path)
     watching.remember("what was there before", "fact")
     running = [subprocess.Popen([sys.executable, "-c", ADD_MANY, str(path), name], cwd=ROOT) for name in ("a", "b")]
@@ -50,7 +50,7 @@ def test_two_processes_lose_nothing_and_a_third_sees_it_all(path: Path) -> None:
     assert watching.damaged == 0
 
 
-def test_a_kill_at_any_moment_loses_nothing_that_was_confirmed(path: Path) -> None:
+def test_a_kill_at_any_moment_loses_no_confirmed_change(path: Path) -> None:
     folder = path.parent.parent
     command = [sys.executable, "-m", "tests.memory.store.typed_crash", str(folder), str(KILLS), "3"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=100).stdout
@@ -69,7 +69,7 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_confirmed(path: Path) -> No
     store.remember("and it goes on", "fact")
 
 
-def test_a_torn_last_line_is_dropped_and_the_next_change_is_whole(path: Path) -> None:
+def test_a_torn_last_line_is_dropped_and_the_next_change_is_complete(path: Path) -> None:
     store = TypedStore(path)
     store.remember("a zebra", "fact")
     with path.with_suffix(".journal.jsonl").open("ab") as journal:
@@ -81,7 +81,7 @@ def test_a_torn_last_line_is_dropped_and_the_next_change_is_whole(path: Path) ->
     assert again.damaged == 0
 
 
-def test_damaged_lines_are_counted_and_the_others_count(path: Path) -> None:
+def test_damaged_lines_are_counted_and_the_others_are_read(path: Path) -> None:
     store = TypedStore(path)
     store.remember("a zebra", "fact")
     store.remember("a giraffe", "fact")
@@ -111,7 +111,7 @@ NULS = b"\0" * 4096
         (lambda data: b"", []),
     ],
 )
-def test_a_damaged_journal_is_told_once_copied_and_mended_by_the_next_change(
+def test_a_damaged_journal_is_reported_once_copied_and_repaired_by_the_next_change(
     path: Path, damage: Callable[[bytes], bytes], left: list[str]
 ) -> None:
     store = TypedStore(path)
@@ -127,13 +127,13 @@ def test_a_damaged_journal_is_told_once_copied_and_mended_by_the_next_change(
     assert [copy.read_bytes() for copy in path.parent.glob("*.corrupt-*")] == [damaged]
     assert contents(TypedStore(path)) == left, "the same damage is told once"
     again.remember("an okapi", "fact")
-    mended = TypedStore(path)
-    assert contents(mended) == [*left, "an okapi"]
-    assert mended.damaged == 0
+    repaired = TypedStore(path)
+    assert contents(repaired) == [*left, "an okapi"]
+    assert repaired.damaged == 0
     assert [copy.read_bytes() for copy in path.parent.glob("*.corrupt-*")] == [damaged]
 
 
-def test_a_link_that_leads_nowhere_is_told_and_never_replaced(path: Path) -> None:
+def test_a_dangling_link_is_reported_and_never_replaced(path: Path) -> None:
     path.parent.mkdir()
     path.symlink_to(path.parent / "nowhere" / "memories.json")
     store = TypedStore(path)
@@ -146,7 +146,7 @@ def test_a_link_that_leads_nowhere_is_told_and_never_replaced(path: Path) -> Non
     assert not path.with_suffix(".journal.jsonl").exists()
 
 
-def test_a_corrupt_snapshot_is_set_aside_and_the_journal_still_counts(path: Path) -> None:
+def test_a_corrupt_snapshot_is_moved_aside_and_the_journal_is_still_read(path: Path) -> None:
     store = TypedStore(path)
     store.remember("folded away", "fact")
     store.compact()
@@ -161,7 +161,7 @@ def test_a_corrupt_snapshot_is_set_aside_and_the_journal_still_counts(path: Path
     assert [file.read_bytes() for file in path.parent.glob("*.corrupt-*")] == [b"{ not json"]
 
 
-def test_a_newer_version_is_refused_and_left_alone(path: Path) -> None:
+def test_a_newer_version_is_refused_and_not_changed(path: Path) -> None:
     path.parent.mkdir()
     data = b'{"schema": "clio.store", "version": 9, "records": []}'
     path.write_bytes(data)
@@ -170,7 +170,7 @@ def test_a_newer_version_is_refused_and_left_alone(path: Path) -> None:
     assert path.read_bytes() == data
 
 
-def test_what_others_put_into_the_document_stays(path: Path) -> None:
+def test_unknown_data_in_the_document_is_kept(path: Path) -> None:
     store = TypedStore(path)
     store.remember("a zebra", "fact")
     store.compact()
@@ -182,7 +182,7 @@ def test_what_others_put_into_the_document_stays(path: Path) -> None:
     assert msgspec.json.decode(path.read_bytes())["colour"] == "blue"
 
 
-def test_a_journal_that_was_folded_by_one_that_died_is_passed_over(path: Path) -> None:
+def test_a_journal_folded_by_a_process_that_died_is_skipped(path: Path) -> None:
     store = TypedStore(path)
     store.remember("a zebra", "fact")
     journal = path.with_suffix(".journal.jsonl")
@@ -195,7 +195,7 @@ def test_a_journal_that_was_folded_by_one_that_died_is_passed_over(path: Path) -
     assert contents(TypedStore(path)) == ["a zebra", "a giraffe"]
 
 
-def test_a_disk_that_is_full_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = TypedStore(path)
     store.remember("a zebra", "fact")
 
@@ -212,10 +212,10 @@ def test_a_disk_that_is_full_changes_nothing(path: Path, monkeypatch: pytest.Mon
     assert contents(TypedStore(path)) == ["a zebra", "a giraffe"]
 
 
-def test_a_place_that_cannot_be_written_can_still_be_read(path: Path) -> None:
+def test_a_read_only_folder_can_still_be_read(path: Path) -> None:
     TypedStore(path).remember("a zebra", "fact")
     lock = path.with_name(path.name + ".lock")
-    lock.mkdir()  # refuses root too
+    lock.mkdir()  # applies to root too
     memories = MemoryStore(path.parent, path.parent.parent / "home", redact=str)
     assert [hit.record.content for hit in memories.recall("zebra")] == ["a zebra"]
     store = TypedStore(path)

@@ -1,4 +1,4 @@
-"""Taking changes back: exactly, once, and never over what someone did since."""
+"""Undo: exact, once, and never over a later change."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ from tests.support.wording import mentions
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The original's file, with all kinds in it."""
+    """Return the original's file, with all kinds in it."""
     path = tmp_path / "project" / ".clio" / "ltm.json"
     path.parent.mkdir(parents=True)
     path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
@@ -52,7 +52,7 @@ def add_each_kind(path: Path) -> None:
         ltm(path).add(MemoryDraft(kind=kind, **fields), FROM)  # type: ignore[arg-type]
 
 
-def test_every_kind_of_change_is_taken_back_exactly(path: Path) -> None:
+def test_every_kind_of_change_is_undone_exactly(path: Path) -> None:
     before = [state(path)]
     add_each_kind(path)
     entries = ltm(path).read().entries
@@ -73,7 +73,7 @@ def test_every_kind_of_change_is_taken_back_exactly(path: Path) -> None:
     assert ltm(path).archived() == ()
 
 
-def test_taking_back_says_what_is_there_again(path: Path) -> None:
+def test_undo_reports_the_restored_text(path: Path) -> None:
     added = add(ltm(path), "discovery", "new").record
     assert last(path).what == "added the fact “new”"
     assert last(path).key == added.id
@@ -87,7 +87,7 @@ def test_taking_back_says_what_is_there_again(path: Path) -> None:
     assert ltm(path).revert(last(path)) is None
 
 
-def test_what_came_back_from_the_archive_goes_there_again(path: Path) -> None:
+def test_undoing_a_restore_archives_the_entry_again(path: Path) -> None:
     known = ltm(path).read().entries[0]
     ltm(path).forget([known.id])
     before = ltm(path).archived(), state(path)
@@ -96,7 +96,7 @@ def test_what_came_back_from_the_archive_goes_there_again(path: Path) -> None:
     assert (ltm(path).archived(), state(path)) == before
 
 
-def test_a_change_since_is_never_undone_over(path: Path) -> None:
+def test_undo_never_overwrites_a_later_change(path: Path) -> None:
     entry = add(ltm(path), "discovery", "new").record
     change = last(path)
     ltm(path).update(entry.id, confidence=0.1)
@@ -104,12 +104,12 @@ def test_a_change_since_is_never_undone_over(path: Path) -> None:
     with pytest.raises(UserError, match=f"“added the fact “new”” was not undone.*{entry.id}.*changed since"):
         ltm(path).revert(change)
     assert path.read_bytes() == before
-    add(ltm(path), "discovery", "another thing altogether")  # of another entry: no hindrance
+    add(ltm(path), "discovery", "another thing altogether")  # of another entry: does not prevent it
     ltm(path).forget([entry.id])
     ltm(path).revert(last(path))
 
 
-def test_to_take_back_twice_changes_nothing(path: Path) -> None:
+def test_undoing_twice_changes_nothing(path: Path) -> None:
     known = ltm(path).read().entries[0]
     ltm(path).forget([known.id])
     change, before = last(path), None
@@ -127,7 +127,7 @@ def test_a_change_of_another_store_is_refused(path: Path) -> None:
         ltm(path).revert(new_change("ltm", "odd", at=NOW, before={"a": 1}))
 
 
-def test_a_file_that_cannot_be_written_notes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_logged_if_the_file_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, document: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_written_notes_nothing(path: Path, monkeypatch: py
     assert log(path).undoable() == (first,)
 
 
-def test_a_log_that_cannot_be_written_changes_nothing(path: Path) -> None:
+def test_nothing_changes_if_the_log_cannot_be_written(path: Path) -> None:
     log(path).path.mkdir()
     before = path.read_bytes()
     with pytest.raises(StorageError, match=r"was not changed.*memory.log.jsonl.*not a file"):
@@ -147,7 +147,7 @@ def test_a_log_that_cannot_be_written_changes_nothing(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_noted_change_that_was_never_made_is_as_good_as_undone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_logged_change_that_was_never_made_counts_as_undone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def die(path: Path, document: object) -> None:
         raise SystemExit
 
@@ -161,7 +161,7 @@ def test_a_noted_change_that_was_never_made_is_as_good_as_undone(path: Path, mon
     assert path.read_bytes() == before
 
 
-def test_a_twin_of_an_archived_entry_has_a_handle_of_its_own(path: Path) -> None:
+def test_a_copy_of_an_archived_entry_gets_its_own_handle(path: Path) -> None:
     one = add(ltm(path), "discovery", "new").record
     ltm(path).forget([one.id])
     kept = ltm(path).archived()

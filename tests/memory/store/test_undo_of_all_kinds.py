@@ -21,7 +21,7 @@ def texts(folder: Path) -> set[str]:
     return {record.content for record in open_store(folder).records()}
 
 
-def test_undos_at_the_same_time_undo_one_change_each(tmp_path: Path) -> None:
+def test_simultaneous_undos_undo_one_change_each(tmp_path: Path) -> None:
     for number in range(12):
         kind = "discovery" if number % 2 else "fact"
         draft = MemoryDraft(kind=kind, content=f"service {number} is written in language L{number}")
@@ -45,7 +45,7 @@ def test_moving_a_memory_is_one_change(tmp_path: Path) -> None:
     assert texts(tmp_path) == set()
 
 
-def test_making_a_fact_shareable_never_has_it_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sharing_a_fact_never_leaves_it_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_store(tmp_path)
     id = store.add(MemoryDraft(kind="fact", content="the api uses zstd"), USER).record.id
 
@@ -62,7 +62,7 @@ def test_making_a_fact_shareable_never_has_it_in_no_file(tmp_path: Path, monkeyp
     assert [record.kind for record in open_store(tmp_path).records()] == ["discovery"]
 
 
-def test_a_change_made_while_the_clock_was_ahead_is_not_the_last_one_for_ever(
+def test_a_change_made_while_the_clock_was_ahead_does_not_stay_the_last_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = iter([f"{number:08x}-0000-7000-8000-000000000000" for number in (9, 3, 4, 5)])

@@ -1,4 +1,4 @@
-"""Times people write, on this machine's clock."""
+"""Times as users write them, in local time."""
 
 from datetime import datetime
 
@@ -27,17 +27,17 @@ NOW = datetime(2026, 5, 14, 15, 30, 20).timestamp()
         ("last week", (2026, 5, 7, 15, 30, 20)),
     ],
 )
-def test_a_time_is_understood(text: str, then: tuple[int, ...]) -> None:
+def test_a_time_is_parsed(text: str, then: tuple[int, ...]) -> None:
     assert datetime.fromtimestamp(parse_when(text, NOW)).timetuple()[:6] == then
 
 
 @pytest.mark.parametrize("text", ["2026-05-01", "yesterday"])
-def test_since_a_day_begins_with_its_first_second(text: str) -> None:
+def test_since_a_day_begins_at_its_first_second(text: str) -> None:
     begun = datetime.fromtimestamp(parse_when(text, NOW, starts=True))
     assert (begun.hour, begun.minute, begun.second) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-13-01", "99999y", "d", "-3d", "last night", "14:30", "2026-02-30"])
-def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
+def test_an_invalid_time_is_refused_with_examples(text: str) -> None:
     with pytest.raises(UserError, match="2026-05-01"):
         parse_when(text, NOW)

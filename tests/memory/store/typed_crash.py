@@ -1,7 +1,7 @@
-"""Processes to be killed while they change memories. `python -m tests.memory.store.typed_crash FOLDER KILLS SEED`.
+"""Processes to kill while they change memories. `python -m tests.memory.store.typed_crash FOLDER KILLS SEED`.
 
-One process starts a writer after the other and kills each at a random moment. A writer remembers, edits, forgets,
-compacts and folds, and says each time what the store had confirmed when it returned. All that was said is printed.
+One process starts writers one after the other and kills each at a random moment. A writer remembers, edits, forgets,
+compacts and folds, and prints after each change what the store had confirmed. All of this output is printed.
 """
 
 import os
@@ -14,8 +14,8 @@ from tests.support.kill_writers import main
 
 
 def write(folder: Path, seed: int, out: int) -> None:
-    """Changes memories until it is killed; each line is `there TEXT`, `begin TEXT` or `gone TEXT`."""
-    files.FOLD_BYTES = 4_000  # so that folds are among the moments it is killed at
+    """Change memories until killed; each line is `there TEXT`, `begin TEXT` or `gone TEXT`."""
+    files.FOLD_BYTES = 4_000  # so that some kills hit a fold
     rng = random.Random(seed)
     store = TypedStore(folder / ".clio" / "memories.json")
     made: dict[str, str] = {}

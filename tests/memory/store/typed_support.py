@@ -1,4 +1,4 @@
-"""Reading a typed store as `MemoryStore.recall` does."""
+"""Read a typed store as `MemoryStore.recall` does."""
 
 from msgspec import structs
 
@@ -7,7 +7,7 @@ from clio.memory.store.typed_store import DEFAULT_LIMIT, TypedStore
 
 
 def recall(store: TypedStore, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
-    """Return what matches a query, counted as used, with the records as they are then."""
+    """Return the matching records as they are after counting this use."""
     found = store.peek(query, limit, type)
     if not found:
         return ()

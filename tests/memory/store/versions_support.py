@@ -1,4 +1,4 @@
-"""MemoryStore of a user and a project whose clock a test moves."""
+"""MemoryStore of a user and a project with a clock that tests move."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def by(who: AssertedBy) -> Provenance:
 
 
 class Time:
-    """One project and one person; every store reads this clock."""
+    """One project and one user; every store reads this clock."""
 
     def __init__(self, folder: Path) -> None:
         self.now = NOW
@@ -30,7 +30,7 @@ class Time:
         self.preferences = Preferences(self.memories.user, TaskTypes(), clock=lambda: self.now)
 
     def passes(self, days: float = 1.0) -> float:
-        """Let time pass; the time before."""
+        """Advance the clock; return the time before."""
         before = self.now
         self.now += days * DAY
         return before
