@@ -1,4 +1,4 @@
-"""A project with sessions to sleep over, and its nights at a clock that stands still."""
+"""A project with sessions to consolidate, at a fixed time."""
 
 import random
 from collections.abc import Callable
@@ -24,15 +24,15 @@ FACTS = (
 
 
 class Place:
-    """A project and a person in one folder."""
+    """A project and a user in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"
-        self.person = folder / "home"
+        self.user_home = folder / "home"
         self.now = NOW
         self.secrets: tuple[str, ...] = ()
-        for made in (self.project, self.person):
-            made.mkdir(parents=True, exist_ok=True)
+        for created in (self.project, self.user_home):
+            created.mkdir(parents=True, exist_ok=True)
 
     @property
     def store(self) -> SessionStore:
@@ -50,7 +50,7 @@ class Place:
     def nights(self, seed: int = 1) -> Consolidation:
         return Consolidation(
             self.project,
-            self.person,
+            self.user_home,
             self.store,
             redact=self.redact,
             clock=lambda: self.now,
@@ -71,7 +71,7 @@ class Place:
         return dry_run(self.nights())
 
     def session(self, *turns: Message | list[Message], days_ago: float = 1.0) -> str:
-        """A closed session; each message a minute after the one before."""
+        """Save a closed session with one minute between messages."""
         session = self.store.new(self.project)
         messages = [message for turn in turns for message in (turn if isinstance(turn, list) else [turn])]
         for place, message in enumerate(messages):
@@ -80,18 +80,18 @@ class Place:
         return session.id
 
     def tree(self) -> dict[str, bytes]:
-        """Every file with its bytes."""
+        """Return every file with its content."""
         root = self.project.parent
         return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
 def said(text: str, answer: str = "Noted.") -> list[Message]:
-    """A turn in which the person says something, and the agent answers."""
+    """Return a turn in which the user says something and the agent answers."""
     return [UserMessage(content=text), AssistantMessage(content=answer)]
 
 
 def ran(command: str, output: str, code: int = 0) -> list[Message]:
-    """A step in which a command is run."""
+    """Return a step in which a command is run."""
     call = ToolCall(id=f"c{abs(hash((command, output, code)))}", name="run_command", arguments="{}")
     effects = SideEffects(command=command, exit_code=code)
     text = f"[exit {code} in 0.2 s]\n{output}"
@@ -102,7 +102,7 @@ def ran(command: str, output: str, code: int = 0) -> list[Message]:
 
 
 def edited(path: str) -> list[Message]:
-    """A step in which a file is changed."""
+    """Return a step in which a file is edited."""
     call = ToolCall(id=f"e{path}", name="edit_file", arguments="{}")
     effects = SideEffects(changed=(ChangedFile(path=path, kind="update"),))
     return [
@@ -112,7 +112,7 @@ def edited(path: str) -> list[Message]:
 
 
 def noted(key: str, operation: str = "store") -> list[Message]:
-    """A turn in which the agent stores or reads a note."""
+    """Return a turn in which the agent stores or reads a note."""
     arguments = msgspec.json.encode({"operation": operation, "key": key}).decode()
     call = ToolCall(id="n1", name="memory_operations", arguments=arguments)
     return [

@@ -1,7 +1,7 @@
 """Consolidation to be killed. `python -m tests.memory.consolidation.crash FOLDER KILLS SEED`.
 
-One process begins a night after the other over the same sessions and kills each at a random moment: while turns are
-replayed, while findings are kept, while the state is written. A few more turns are replayed each time.
+One process starts consolidations of the same sessions one after the other and kills each at a random moment: while
+turns are replayed, findings are saved, or the state is written. A few more turns are replayed each time.
 """
 
 import os
@@ -14,16 +14,16 @@ from tests.support.kill_writers import main
 
 
 def write(folder: Path, seed: int, out: int) -> None:
-    """Sleeps, saving as often as it can, and says each finding that is kept; then it waits to be killed."""
+    """Consolidate, saving as often as possible, and print each saved finding; then wait to be killed."""
     runner.SAVE_EVERY_S = 0.0
     keep = FindingSaver.save
 
-    def told(self: FindingSaver, *arguments: object, **more: object) -> bool:
+    def report_saved(self: FindingSaver, *arguments: object, **more: object) -> bool:
         kept = keep(self, *arguments, **more)  # type: ignore[arg-type]
         os.write(out, b"kept\n")
         return kept
 
-    FindingSaver.save = told  # type: ignore[method-assign]
+    FindingSaver.save = report_saved  # type: ignore[method-assign]
     Place(folder).sleep()
     for _ in range(20):
         os.write(out, b"done\n")

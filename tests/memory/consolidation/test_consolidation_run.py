@@ -1,4 +1,4 @@
-"""A whole consolidation: what it learns, from where it goes on, and that it changes nothing twice."""
+"""A whole consolidation: what it saves, where it continues, and that it changes nothing twice."""
 
 import subprocess
 import sys
@@ -38,11 +38,11 @@ def place(tmp_path: Path) -> Place:
 
 def memory_of(place: Place) -> MemorySystem:
     return MemorySystem(
-        place.project, place.store, incognito=False, ltm=True, home=place.person, clock=lambda: place.now
+        place.project, place.store, incognito=False, ltm=True, home=place.user_home, clock=lambda: place.now
     )
 
 
-def test_what_was_said_and_mended_is_known_afterwards(place: Place) -> None:
+def test_statements_and_fixes_are_saved(place: Place) -> None:
     place.session(said(FACTS[0]), MENDED, said("thanks"))
     place.session(said(FACTS[1]))
     report = place.sleep()
@@ -53,9 +53,9 @@ def test_what_was_said_and_mended_is_known_afterwards(place: Place) -> None:
     assert mentions(report.line, "4 turns", "2 facts", "1 fix", "/memory log", "/memory undo")
 
 
-def test_a_second_night_changes_not_one_byte(place: Place) -> None:
+def test_a_second_consolidation_changes_no_byte(place: Place) -> None:
     place.session(*(said(fact) for fact in FACTS), MENDED)
-    TypedStore(place.person / "memories.json").remember("I prefer tabs", "preference")
+    TypedStore(place.user_home / "memories.json").remember("I prefer tabs", "preference")
     place.sleep()
     before = place.tree()
     report = place.sleep()
@@ -63,20 +63,20 @@ def test_a_second_night_changes_not_one_byte(place: Place) -> None:
     assert mentions(report.line, "0 turns", "nothing new")
 
 
-def test_only_what_is_new_is_replayed(place: Place) -> None:
+def test_only_new_turns_are_replayed(place: Place) -> None:
     first = place.session(said(FACTS[0]))
     assert place.sleep().replayed == 1
     session = place.store.open(first)
     for message in said(FACTS[1]):
         session.append(message)
-    assert place.sleep().replayed == 0  # it is open: whoever has it open is not disturbed
+    assert place.sleep().replayed == 0  # it is open, so consolidation leaves it alone
     session.close()
     report = place.sleep()
     assert (report.replayed, report.facts) == (1, 1)
     assert len(place.facts) == 2
 
 
-def test_what_came_with_the_repository_is_not_the_users_in_a_session_that_they_continue(place: Place) -> None:
+def test_turns_that_came_with_the_repository_are_not_the_users_in_a_continued_session(place: Place) -> None:
     notice = UserMessage(content=FOREIGN_NOTICE, origin="recovery")
     theirs = [*said(FACTS[0]), *noted("deploy"), notice]
     place.session(theirs, said("actually, the API listens on port 9090 now"), MENDED)
@@ -89,7 +89,7 @@ def test_what_came_with_the_repository_is_not_the_users_in_a_session_that_they_c
     assert "deploy" not in read_state(place.project / ".clio" / "sleep.json")[0].notes
 
 
-def test_a_night_that_is_ended_keeps_what_is_done_and_the_next_goes_on(place: Place) -> None:
+def test_a_stopped_consolidation_keeps_its_results_and_the_next_continues(place: Place) -> None:
     for number in range(6):
         place.session(*(said(f"The service number{number}{part} listens on port 90{number}{part}.") for part in "123"))
     asked = iter(range(10_000))
@@ -104,7 +104,7 @@ def test_a_night_that_is_ended_keeps_what_is_done_and_the_next_goes_on(place: Pl
     assert len(place.facts) == len(set(place.facts)) == 18
 
 
-def test_a_budget_that_is_used_up_leaves_the_rest_for_the_next_night(place: Place) -> None:
+def test_turns_beyond_the_budget_are_left_for_the_next_consolidation(place: Place) -> None:
     place.session(said(FACTS[0]))
     report = place.sleep("exit", budget_s=0.0)
     assert (report.early_end, report.replayed) == ("time", 0)
@@ -115,7 +115,7 @@ def test_a_budget_that_is_used_up_leaves_the_rest_for_the_next_night(place: Plac
     assert place.nights().is_due()
 
 
-def test_many_turns_are_drawn_from_in_rounds(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_turns_are_sampled_in_rounds(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "ROUND", 3)
     monkeypatch.setattr(runner, "TOGETHER", 2)
     for number in range(5):
@@ -125,7 +125,7 @@ def test_many_turns_are_drawn_from_in_rounds(place: Place, monkeypatch: pytest.M
     assert place.sleep().replayed == 0
 
 
-def test_what_was_said_later_holds_however_the_turns_are_drawn(tmp_path: Path) -> None:
+def test_a_later_statement_applies_in_whatever_order_turns_are_replayed(tmp_path: Path) -> None:
     for seed in range(8):
         place = Place(tmp_path / str(seed))
         place.session(said("The API listens on port 8080."), days_ago=9)
@@ -135,7 +135,7 @@ def test_what_was_said_later_holds_however_the_turns_are_drawn(tmp_path: Path) -
         assert [fact.rstrip(".") for fact in place.facts if "API" in fact] == ["The API listens on port 8081"]
 
 
-def test_rated_and_recent_turns_come_first(tmp_path: Path) -> None:
+def test_rated_and_recent_turns_are_replayed_first(tmp_path: Path) -> None:
     drawn: list[str] = []
     for seed in range(10):
         place = Place(tmp_path / str(seed))
@@ -152,7 +152,7 @@ def test_rated_and_recent_turns_come_first(tmp_path: Path) -> None:
     assert counts[4] == max(counts.values()), counts
 
 
-def test_a_secret_is_not_kept(place: Place) -> None:
+def test_a_secret_is_not_saved(place: Place) -> None:
     place.secrets = ("hunter2",)
     place.session(said("The staging password is hunter2."), said("The API listens on hunter2:8080."))
     place.sleep()
@@ -160,7 +160,7 @@ def test_a_secret_is_not_kept(place: Place) -> None:
         assert b"hunter2" not in data or "sessions" in name, name
 
 
-def test_a_night_is_one_change_to_undo(place: Place) -> None:
+def test_a_consolidation_is_undone_as_one_change(place: Place) -> None:
     memory = memory_of(place)
     kept = memory.store.add(MemoryDraft(content="The moon is far", kind="fact")).record
     place.session(*(said(fact) for fact in FACTS), MENDED)
@@ -169,23 +169,23 @@ def test_a_night_is_one_change_to_undo(place: Place) -> None:
     assert memory.undo().startswith("Undone: the consolidation of ")
     assert place.facts == [kept.content]
     assert not [line for line in place.knowledge if line.startswith("solution")]
-    assert place.sleep().changed == 0  # what was taken back is not learned again
+    assert place.sleep().changed == 0  # an undone memory is not saved again
     assert memory.undo() == "Undone: remembered “The moon is far”."
 
 
-def test_what_was_changed_since_is_left_by_undo(place: Place) -> None:
+def test_undo_leaves_memories_changed_since(place: Place) -> None:
     place.session(said(FACTS[0]), said(FACTS[1]))
     place.sleep()
-    log = ChangeLog(place.project / "elsewhere" / LOG_NAME)  # so that the change itself is not the last one
+    log = ChangeLog(place.project / "elsewhere" / LOG_NAME)  # so that this change is not the last one
     elsewhere = TypedStore(place.project / ".clio" / "memories.json", log=log)
     [api] = [record for record in elsewhere.records() if "8080" in record.content]
     elsewhere.update(api.id, importance=0.99)
-    told = memory_of(place).undo()
-    assert ", 1 change." in told and "has changed since" in told
+    undone = memory_of(place).undo()
+    assert ", 1 change." in undone and "has changed since" in undone
     assert ["8080" in fact for fact in place.facts] == [True]
 
 
-def test_notes_seen_in_three_sessions_become_knowledge(place: Place) -> None:
+def test_notes_of_three_sessions_become_project_knowledge(place: Place) -> None:
     notes = Notes(place.project / ".clio" / "memory", lambda: NOW)
     notes.store("release-steps", "tag, then push, then publish")
     notes.store("once", "seen once only")
@@ -202,7 +202,7 @@ def test_notes_seen_in_three_sessions_become_knowledge(place: Place) -> None:
     assert place.sleep().promoted == 0
 
 
-def test_what_has_faded_and_what_is_doubtful_leaves(place: Place) -> None:
+def test_faded_and_uncertain_memories_are_removed(place: Place) -> None:
     place.session(said("hello there"))
     memory = memory_of(place)
     old = NOW - 200 * DAY
@@ -223,7 +223,7 @@ def test_what_has_faded_and_what_is_doubtful_leaves(place: Place) -> None:
     assert len(place.facts) == 2 and len(place.knowledge) == 2
 
 
-def test_turns_no_one_rated_leave_after_ninety_days(place: Place) -> None:
+def test_unrated_turns_are_deleted_after_ninety_days(place: Place) -> None:
     place.session(said("hello there"))
     file = Trajectories(place.project / ".clio" / "trajectories.jsonl")
     old, new = NOW - 100 * DAY, NOW - 10 * DAY
@@ -235,7 +235,7 @@ def test_turns_no_one_rated_leave_after_ninety_days(place: Place) -> None:
     assert [one.turn.message for one in file.all()] == ["rated", "new"]
 
 
-def test_usual_commands_are_handed_on_once_and_stay_gone_when_taken_out(place: Place) -> None:
+def test_usual_commands_are_saved_once_and_not_again_after_removal(place: Place) -> None:
     def worked(number: int) -> None:
         turn = [UserMessage(content="check it"), *ran("make check-all", f"ok {number} passed")]
         place.session([*turn, AssistantMessage(content="It is fine.")], days_ago=10 - number)
@@ -253,7 +253,7 @@ def test_usual_commands_are_handed_on_once_and_stay_gone_when_taken_out(place: P
     assert not [line for line in place.knowledge if "make check-all" in line]
 
 
-def test_never_two_at_once(place: Place) -> None:
+def test_two_consolidations_never_run_at_the_same_time(place: Place) -> None:
     place.session(said(FACTS[0]))
     script = """
 import sys, time
@@ -275,40 +275,40 @@ time.sleep(60)  # it holds the lock until it is killed
     assert not path.exists()
 
 
-def test_the_users_memories_are_compacted_by_one_project_a_day(tmp_path: Path) -> None:
+def test_the_users_memories_are_compacted_once_a_day_by_one_project(tmp_path: Path) -> None:
     places = [Place(tmp_path / name) for name in ("one", "two")]
-    places[1].person = places[0].person
-    tastes = TypedStore(places[0].person / "memories.json", clock=lambda: NOW - 200 * DAY)
+    places[1].user_home = places[0].user_home
+    tastes = TypedStore(places[0].user_home / "memories.json", clock=lambda: NOW - 200 * DAY)
     tastes.remember("A note of the person", "note")
     for place in places:
         place.session(said("hello there"))
     assert places[0].sleep().archived == 1
-    TypedStore(places[0].person / "memories.json", clock=lambda: NOW - 200 * DAY).remember("Another such", "note")
+    TypedStore(places[0].user_home / "memories.json", clock=lambda: NOW - 200 * DAY).remember("Another such", "note")
     assert places[1].sleep().archived == 0
     places[1].now += DAY
     assert places[1].sleep().archived == 1
 
 
-def test_the_users_memories_are_left_while_another_consolidation_uses_them(place: Place) -> None:
-    TypedStore(place.person / "memories.json", clock=lambda: NOW - 200 * DAY).remember("A note", "note")
+def test_the_users_memories_are_skipped_while_another_consolidation_uses_them(place: Place) -> None:
+    TypedStore(place.user_home / "memories.json", clock=lambda: NOW - 200 * DAY).remember("A note", "note")
     place.session(said("hello there"))
-    with FileLock(place.person / "sleep.person.lock"):
+    with FileLock(place.user_home / "sleep.person.lock"):
         assert place.sleep().archived == 0
 
 
-def test_a_damaged_state_is_set_aside_and_told(place: Place) -> None:
+def test_a_damaged_state_is_moved_aside_and_reported(place: Place) -> None:
     place.session(said(FACTS[0]))
     place.sleep()
     state = place.project / ".clio" / "sleep.json"
     state.write_bytes(b"{torn")
     report = place.sleep()
-    assert report.replayed == 1 and report.facts == 0  # known by where it came from
+    assert report.replayed == 1 and report.facts == 0  # recognized by its source
     assert "sleep.json" in report.errors[0]
     assert len(place.facts) == 1
     assert list(state.parent.glob("sleep.json.corrupt-*"))
 
 
-def test_a_session_that_cannot_be_read_costs_the_others_nothing(place: Place) -> None:
+def test_an_unreadable_session_does_not_affect_the_others(place: Place) -> None:
     broken = place.session(said(FACTS[0]))
     place.session(said(FACTS[1]))
     (place.store.folder / f"{broken}.json").write_bytes(b"\0\0")
@@ -316,7 +316,7 @@ def test_a_session_that_cannot_be_read_costs_the_others_nothing(place: Place) ->
     assert (report.unread, report.facts) == (1, 1)
 
 
-def test_a_store_that_cannot_be_written_is_told_and_the_turns_wait(place: Place) -> None:
+def test_an_unwritable_store_is_reported_and_the_turns_wait(place: Place) -> None:
     place.session(said(FACTS[0]))
     (place.project / ".clio" / "memories.journal.jsonl").mkdir()
     report = place.sleep()
@@ -327,7 +327,7 @@ def test_a_store_that_cannot_be_written_is_told_and_the_turns_wait(place: Place)
     assert place.sleep().facts == 1
 
 
-def test_a_night_without_its_account_says_so(place: Place) -> None:
+def test_a_consolidation_without_its_log_says_so(place: Place) -> None:
     place.session(said(FACTS[0]))
     (place.project / ".clio" / "sleep.log.jsonl").mkdir()
     report = place.sleep()
@@ -335,25 +335,25 @@ def test_a_night_without_its_account_says_so(place: Place) -> None:
     assert report.write_error.startswith("/memory log does not have this report: ")
 
 
-def test_sessions_that_are_gone_are_forgotten(place: Place) -> None:
-    gone = place.session(said(FACTS[0]))
+def test_deleted_sessions_are_removed_from_the_state(place: Place) -> None:
+    deleted_session = place.session(said(FACTS[0]))
     place.sleep()
-    place.store.delete(gone)
+    place.store.delete(deleted_session)
     place.now += DAY
     place.session(said(FACTS[1]))
     place.sleep()
-    assert gone not in read_state(place.project / ".clio" / "sleep.json")[0].sessions
+    assert deleted_session not in read_state(place.project / ".clio" / "sleep.json")[0].sessions
 
 
-def test_a_project_without_anything_stays_so(place: Place) -> None:
+def test_an_empty_project_is_not_changed(place: Place) -> None:
     assert mentions(place.sleep().line, "0 turns", "nothing new")
     assert place.dry_run().replayed == 0
     assert place.tree() == {}
     assert not place.nights().is_due()
 
 
-def test_incognito_and_memory_off_have_no_nights(place: Place) -> None:
-    hidden = MemorySystem(place.project, place.store, incognito=True, ltm=True, home=place.person)
+def test_incognito_and_memory_off_have_no_consolidation(place: Place) -> None:
+    hidden = MemorySystem(place.project, place.store, incognito=True, ltm=True, home=place.user_home)
     with pytest.raises(ToolFailed, match="incognito"):
         _ = hidden.consolidation
     memory = memory_of(place)
@@ -362,7 +362,7 @@ def test_incognito_and_memory_off_have_no_nights(place: Place) -> None:
         _ = memory.consolidation
 
 
-def test_what_is_learned_carries_the_time_at_which_it_was_said(place: Place) -> None:
+def test_a_saved_statement_has_the_time_of_its_message(place: Place) -> None:
     place.session(said("The API listens on port 8080."), days_ago=20)
     place.sleep()
     [record] = TypedStore(place.project / ".clio" / "memories.json").records()

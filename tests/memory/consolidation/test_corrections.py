@@ -1,4 +1,4 @@
-"""A correction refutes what was said before about the same subject, however turns are drawn and runs are cut."""
+"""A correction replaces an earlier statement about the same subject, in whatever order and parts turns are replayed."""
 
 import json
 import time
@@ -21,7 +21,7 @@ CASES = Path(__file__).with_name("corrections.jsonl")
 
 
 class Case(Struct):
-    """half: development or test; the rules were written with the first half alone."""
+    """half: development or test; the rules were written with the first half only."""
 
     half: str
     old: str
@@ -35,7 +35,7 @@ def cases(half: str) -> list[Case]:
 
 
 def is_refuted(case: Case) -> bool:
-    """Whether consolidation would let the later sentence take the place of the old one."""
+    """Whether consolidation would replace the old sentence with the later one."""
     turn = Experience(
         session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=case.later, origin="user"),)
     )
@@ -45,7 +45,9 @@ def is_refuted(case: Case) -> bool:
 
 
 @pytest.mark.parametrize(("half", "least_recall", "least_precision"), [("development", 0.9, 0.95), ("test", 0.85, 0.9)])
-def test_later_sentences_refute_and_others_do_not(half: str, least_recall: float, least_precision: float) -> None:
+def test_corrections_are_recognized_and_other_sentences_are_not(
+    half: str, least_recall: float, least_precision: float
+) -> None:
     found = [(case, is_refuted(case)) for case in cases(half)]
     right = sum(case.refutes and got for case, got in found)
     assert right >= least_recall * sum(case.refutes for case, _ in found)
@@ -71,7 +73,7 @@ OLD = "The API listens on port 8080 in staging."
     ],
 )
 @pytest.mark.parametrize("same_session", [True, False])
-def test_the_later_value_is_what_is_remembered(place: Place, later: str, same_session: bool) -> None:
+def test_the_later_value_is_saved(place: Place, later: str, same_session: bool) -> None:
     if same_session:
         place.session(said(OLD), said(later))
     else:
@@ -86,7 +88,7 @@ def test_the_later_value_is_what_is_remembered(place: Place, later: str, same_se
 
 
 @pytest.mark.parametrize("later", ["no, 45", "nope, 45 seconds", "45, sorry"])
-def test_a_correction_that_is_only_a_value_is_about_the_message_before_it(place: Place, later: str) -> None:
+def test_a_correction_that_is_only_a_value_refers_to_the_message_before(place: Place, later: str) -> None:
     place.session(said("the api timeout is 30 seconds"), said(later))
     place.sleep()
     assert place.facts == ["the api timeout is 45 seconds"]
@@ -109,7 +111,7 @@ def test_a_correction_that_is_only_a_value_is_about_the_message_before_it(place:
         ("the staging db is called orders_stg", "we might get a new staging db, it's called orders_pre", ""),
     ],
 )
-def test_who_tells_of_a_change_replaces_the_former_value(old: str, later: str, new: str) -> None:
+def test_an_announced_change_replaces_the_former_value(old: str, later: str, new: str) -> None:
     turn = Experience(
         session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=later, origin="user"),)
     )
@@ -120,7 +122,7 @@ def test_who_tells_of_a_change_replaces_the_former_value(old: str, later: str, n
 
 
 def replay(old: str, later: str) -> str | None:
-    """What a replayed turn makes of a memory; None if it refutes nothing."""
+    """Return what a replayed turn makes of a memory; None if it does not correct it."""
     turn = Experience(session="t", message="m", at=9.0, importance=0.5, messages=(UserMessage(content=later),))
     found = match_corrections(find_corrections(turn), lambda _: [Stated(id="o", text=old, at=1.0, session="s")])
     return make_replacement(old, found[0][0]) if found else None
@@ -138,18 +140,18 @@ def replay(old: str, later: str) -> str | None:
         ("the API is at version 3", "not 7001 but 7002", None),
     ],
 )  # fmt: skip
-def test_a_replayed_correction_changes_only_the_value_it_is_about(old: str, later: str, new: str | None) -> None:
+def test_a_replayed_correction_changes_only_its_value(old: str, later: str, new: str | None) -> None:
     assert replay(old, later) == new
 
 
-def test_a_value_said_after_the_correction_stays(place: Place) -> None:
+def test_a_value_stated_after_the_correction_is_kept(place: Place) -> None:
     place.session(said("Actually, the API listens on port 9090 in staging now."), days_ago=3)
     place.session(said(OLD), days_ago=1)
     place.sleep()
     assert [fact for fact in place.facts if "8080" in fact]
 
 
-def test_a_correction_waits_for_what_it_corrects(place: Place) -> None:
+def test_a_correction_waits_for_the_statement_it_corrects(place: Place) -> None:
     later = "Actually, the staging API is on 9090 now."
     place.session(said(later), days_ago=1)
     place.sleep()
@@ -158,7 +160,7 @@ def test_a_correction_waits_for_what_it_corrects(place: Place) -> None:
     assert not any("8080" in fact for fact in place.facts)
 
 
-def test_what_the_model_noted_is_refuted_too(place: Place) -> None:
+def test_a_fact_saved_by_the_model_is_corrected_too(place: Place) -> None:
     place.now -= 2 * DAY
     ltm = LongTermMemory(place.project / ".clio" / "ltm.json", project=place.project, clock=lambda: place.now)
     ltm.add(MemoryDraft(kind="discovery", content=OLD), Provenance(asserted_by="model"))
@@ -169,16 +171,16 @@ def test_what_the_model_noted_is_refuted_too(place: Place) -> None:
     assert any("9090" in fact for fact in place.facts)
 
 
-def test_a_fact_of_an_earlier_run_is_refuted_and_undo_brings_it_back(place: Place) -> None:
+def test_a_fact_of_an_earlier_run_is_corrected_and_undo_restores_it(place: Place) -> None:
     place.session(said(OLD))
     place.sleep()
-    place.now = time.time() + 10 * DAY  # the ids of messages carry the real time
+    place.now = time.time() + 10 * DAY  # message ids contain the real time
     place.session(said("It's 9090 now, not 8080."))
     report = place.sleep()
     assert report.superseded == 1
     assert place.facts == ["The API listens on port 9090 in staging"]
     memory = MemorySystem(
-        place.project, place.store, incognito=False, ltm=True, home=place.person, clock=lambda: place.now
+        place.project, place.store, incognito=False, ltm=True, home=place.user_home, clock=lambda: place.now
     )
     memory.undo()
     assert place.facts == [OLD.rstrip(".")]
@@ -197,7 +199,7 @@ def test_a_fact_of_an_earlier_run_is_refuted_and_undo_brings_it_back(place: Plac
         ("API は 8080 番ポートで待ち受けています。", "実は API は 9090 番ポートで待ち受けています。", "9090"),
     ],
 )
-def test_other_languages_are_corrected_too(old: str, later: str, value: str) -> None:
+def test_corrections_in_other_languages_are_recognized(old: str, later: str, value: str) -> None:
     turn = Experience(
         session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=later, origin="user"),)
     )

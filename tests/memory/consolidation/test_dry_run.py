@@ -1,4 +1,4 @@
-"""A dry run says what the consolidation would do, and writes nothing at all."""
+"""A dry run reports what the consolidation would do, and writes nothing."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from tests.memory.consolidation.consolidation_support import DAY, FACTS, NOW, Pl
 from tests.support.wording import mentions
 
 
-def test_it_says_what_the_night_then_does_and_writes_nothing(tmp_path: Path) -> None:
+def test_it_reports_what_consolidation_then_does_and_writes_nothing(tmp_path: Path) -> None:
     place = Place(tmp_path)
     Notes(place.project / ".clio" / "memory", lambda: NOW).store("steps", "tag, push, publish")
     TypedStore(place.project / ".clio" / "memories.json", clock=lambda: NOW - 200 * DAY).remember("Long unused", "fact")
-    TypedStore(place.person / "memories.json", clock=lambda: NOW - 200 * DAY).remember("Mine, unused", "note")
+    TypedStore(place.user_home / "memories.json", clock=lambda: NOW - 200 * DAY).remember("Mine, unused", "note")
     for _ in range(3):
         place.session(*(said(fact) for fact in FACTS), noted("steps"))
     before, times = place.tree(), stamps(place)
@@ -25,7 +25,7 @@ def test_it_says_what_the_night_then_does_and_writes_nothing(tmp_path: Path) -> 
     assert (done.facts, done.promoted, done.archived) == (len(FACTS), 1, 2)
 
 
-def test_after_a_night_there_is_nothing_left_to_do(tmp_path: Path) -> None:
+def test_after_a_consolidation_there_is_nothing_left_to_do(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.session(*(said(fact) for fact in FACTS))
     place.sleep()

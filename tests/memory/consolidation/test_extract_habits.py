@@ -1,4 +1,4 @@
-"""Commands that come again and again, counted over sessions and days."""
+"""Commands used repeatedly, counted over sessions and days."""
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ DAY = 86_400.0
 
 
 def fed(*lines: str, times: int = 3, habits: Habits | None = None) -> Habits:
-    """Habits after so many sessions, each of which ran the lines; a `{}` in them is the session's number."""
+    """Return habits after this many sessions, each of which ran the lines; `{}` in them is the session's number."""
     habits = habits or Habits()
     for number in range(times):
         steps = [f"$ {line.replace('{}', str(number))} => 0 | ok" for line in lines]
@@ -48,11 +48,11 @@ def test_one_session_on_three_days_is_three_occasions() -> None:
 @pytest.mark.parametrize(
     "line", ["ls -la", "cat a.py", "cd src", "git status", "echo hi", "rg foo", "git commit -m x", "python -c 'x'"]
 )
-def test_what_everybody_runs_is_no_habit(line: str) -> None:
+def test_very_common_commands_are_no_habit(line: str) -> None:
     assert names(fed(line)) == []
 
 
-def test_what_failed_does_not_count() -> None:
+def test_failed_commands_do_not_count() -> None:
     habits = Habits()
     for number in range(3):
         habits.feed(turn("> work", "$ pytest -q => 1 | E   KeyError: 'x'", session=f"s{number}"))
@@ -60,23 +60,23 @@ def test_what_failed_does_not_count() -> None:
     assert habits.findings() == []
 
 
-def test_files_and_names_are_told_in_general() -> None:
+def test_files_and_names_are_generalized() -> None:
     assert names(fed("pytest tests/test_{}.py")) == ["usual test command: `pytest PATH`"]
     assert names(fed("pytest tests/a_{}.py tests/b_{}.py -k case_{}")) == ["usual test command: `pytest PATH -k NAME`"]
 
 
-def test_a_command_that_is_always_the_same_is_told_as_it_is() -> None:
+def test_a_command_that_is_always_the_same_is_saved_unchanged() -> None:
     assert names(fed("ruff check clio/app.py")) == ["usual lint command: `ruff check clio/app.py`"]
 
 
-def test_commands_in_one_order_are_steps() -> None:
+def test_commands_always_in_the_same_order_are_steps() -> None:
     found = fed("ruff check .", "cat a.py", "pytest -q", "git commit -am 'feat: {}'").findings()
     orders = [one for one in found if len(one.steps) > 1]
     assert [one.steps for one in orders] == [("ruff check .", "pytest -q", "git commit -am MESSAGE")]
     assert orders[0].text == "usual order: lint → test → git commit"
 
 
-def test_a_list_in_one_line_counts_as_its_steps() -> None:
+def test_commands_joined_in_one_line_count_as_steps() -> None:
     assert ("ruff check .", "pytest -q") in [one.steps for one in fed("cd app && ruff check . && pytest -q").findings()]
 
 
@@ -99,20 +99,20 @@ def test_secrets_are_not_counted(line: str, kept: str) -> None:
     assert not any(word in stored for word in ("abc", "hunter2", "s3cret", "ghp_", "REDACTED"))
 
 
-def test_feeding_a_turn_again_changes_nothing() -> None:
+def test_reading_a_turn_again_changes_nothing() -> None:
     once = fed("pytest -q", "ruff check .")
     before = once.state
     assert fed("pytest -q", "ruff check .", habits=once).state == before
 
 
-def test_counting_goes_on_from_a_stored_state() -> None:
+def test_counting_continues_from_a_saved_state() -> None:
     stored = msgspec.json.encode(fed("pytest -q", times=2).state)
     habits = Habits(msgspec.json.decode(stored, type=HabitState))
     habits.feed(turn("> work", "$ pytest -q => 0 | ok", session="s9", at=9 * DAY))
     assert names(habits) == ["usual test command: `pytest -q`"]
 
 
-def test_the_order_of_feeding_does_not_matter() -> None:
+def test_the_order_of_sessions_does_not_matter() -> None:
     turns = [turn("> work", "$ pytest -q => 0 | ok", session=f"s{day}", at=day * DAY) for day in range(4)]
     forwards, backwards = Habits(), Habits()
     for one in turns:
@@ -122,7 +122,7 @@ def test_the_order_of_feeding_does_not_matter() -> None:
     assert forwards.findings() == backwards.findings()
 
 
-def test_the_state_stays_small_and_keeps_what_is_usual() -> None:
+def test_the_state_has_a_size_limit_and_keeps_usual_commands() -> None:
     habits = fed("pytest -q")
     for number in range(3 * MAX_HABITS):
         habits.feed(turn("> work", f"$ make target-{number} => 0 | ok", session=f"x{number}", at=(9 + number) * DAY))
@@ -131,5 +131,5 @@ def test_the_state_stays_small_and_keeps_what_is_usual() -> None:
 
 
 @pytest.mark.parametrize("line", ["for x in a; do pytest; done", "cat <<EOF", "(pytest)", "pytest $(ls)", "pytest &"])
-def test_more_than_a_list_of_commands_is_not_taken_apart(line: str) -> None:
+def test_a_line_that_is_not_a_plain_list_of_commands_is_not_split(line: str) -> None:
     assert parse_commands(line) == ()

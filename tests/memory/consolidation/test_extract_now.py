@@ -1,4 +1,4 @@
-"""What a user says has changed for good is learned; what is only so at the moment is not."""
+"""Permanent changes that a user states are extracted; temporary states are not."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from clio.memory.store.deduplication import compare_texts
         "the timeout of the worker is 300 ms now",
     ],
 )
-def test_another_name_place_or_number_is_learned(words: str) -> None:
+def test_another_name_place_or_number_is_extracted(words: str) -> None:
     assert [text for _, text, *_ in read_lasting_statements(words)] == [words]
     assert [text for _, text, *_ in read_lasting_statements(f"Remember that {words}.")] == [words]
 
@@ -35,11 +35,11 @@ def test_another_name_place_or_number_is_learned(words: str) -> None:
         "is the queue now called heron-2?",
     ],
 )
-def test_how_things_stand_at_the_moment_is_not(words: str) -> None:
+def test_a_temporary_state_is_not_extracted(words: str) -> None:
     assert list(read_lasting_statements(words)) == []
 
 
-def test_now_alone_makes_no_other_memory_of_the_same_words() -> None:
+def test_the_word_now_alone_makes_no_different_memory() -> None:
     plain = "we deploy the import service to zone-4"
     assert compare_texts(plain, "We now deploy the import service to zone-4.") == "same"
     assert compare_texts(plain, "We no longer deploy the import service to zone-4.") == "supersedes"

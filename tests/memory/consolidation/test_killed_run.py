@@ -1,4 +1,4 @@
-"""Consolidations that are killed: what they had done is there once, and the next one finishes it."""
+"""A killed consolidation: its results exist once, and the next one finishes it."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ KILLS = 24
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX")
-def test_killed_at_any_point_nothing_is_doubled_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_consolidation_killed_at_any_point_duplicates_and_loses_nothing(tmp_path: Path) -> None:
     place = Place(tmp_path)
     facts: list[str] = []
     for number in range(40):
@@ -35,15 +35,15 @@ def test_killed_at_any_point_nothing_is_doubled_and_nothing_is_lost(tmp_path: Pa
     )
     last = place.sleep()
     assert last.errors == ()
-    kept = [fact.rstrip(".") for fact in place.facts]
-    assert sorted(kept) == sorted(fact.rstrip(".") for fact in facts)
+    expected = [fact.rstrip(".") for fact in place.facts]
+    assert sorted(expected) == sorted(fact.rstrip(".") for fact in facts)
     fixes = [line for line in place.knowledge if line.startswith("solution")]
     assert len(fixes) == len({line.partition("→")[0] for line in fixes})
     assert place.sleep().replayed == 0
     leftovers = [path.name for path in (place.project / ".clio").iterdir() if "corrupt" in path.name]
     assert leftovers == []
-    undone = MemorySystem(place.project, place.store, incognito=False, ltm=True, home=place.person)
+    undone = MemorySystem(place.project, place.store, incognito=False, ltm=True, home=place.user_home)
     with pytest.raises(UserError, match="nothing to undo"):
         while True:
-            assert "the consolidation of" in undone.undo()  # each killed night is a change of its own
-    assert len(place.facts) <= KILLS  # who is killed between a memory and the note of it leaves one without
+            assert "the consolidation of" in undone.undo()  # each killed consolidation is a separate change
+    assert len(place.facts) <= KILLS  # a kill between save and log leaves one more

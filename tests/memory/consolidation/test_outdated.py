@@ -1,4 +1,4 @@
-"""What was said since takes the place of what it contradicts, in the project knowledge too, and can be taken back."""
+"""A later statement replaces an entry that it contradicts, in project knowledge too, and this can be undone."""
 
 from typing import Any
 
@@ -26,11 +26,11 @@ OLD = entry("r-1", "releases must always be signed with key-1", 0)
 NEW = entry("r-2", "releases must always be signed with key-2", 9)
 
 
-def test_what_was_said_since_and_says_otherwise_takes_the_place() -> None:
+def test_a_later_contradicting_statement_replaces_the_entry() -> None:
     assert find_outdated((OLD, NEW)) == {"r-1": "r-2"}
 
 
-def test_of_several_the_newest_takes_the_place_of_all() -> None:
+def test_of_several_the_newest_replaces_all() -> None:
     newest = entry("r-3", "releases must always be signed with key-3", 20)
     assert find_outdated((OLD, NEW, newest)) == {"r-1": "r-3", "r-2": "r-3"}
 
@@ -46,16 +46,16 @@ def test_of_several_the_newest_takes_the_place_of_all() -> None:
     ],
     ids=["about something else", "in one sitting", "by one trusted less", "for another place", "of another kind"],
 )
-def test_both_stay_where_one_does_not_plainly_replace_the_other(new: MemoryRecord) -> None:
+def test_both_are_kept_if_neither_clearly_replaces_the_other(new: MemoryRecord) -> None:
     assert find_outdated((OLD, new)) == {}
 
 
-def test_what_was_said_again_since_the_other_came_stays() -> None:
+def test_a_statement_repeated_after_the_other_is_kept() -> None:
     again = entry("r-1", OLD.content, 0, updated=NOW + 10 * DAY)
     assert find_outdated((again, NEW)) == {}
 
 
-def test_what_is_about_different_files_stays_side_by_side() -> None:
+def test_statements_about_different_files_are_both_kept() -> None:
     one = entry("d-1", "the limit is 3", 0, kind="discovery", examples=("a.py",))
     assert find_outdated((one, entry("d-2", "the limit is 4", 9, kind="discovery", examples=("b.py",)))) == {}
     assert find_outdated((one, entry("d-2", "the limit is 4", 9, kind="discovery", examples=("a.py",)))) == {
@@ -76,7 +76,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return place
 
 
-def test_a_night_puts_it_away_once_and_says_what_took_its_place(place: Place) -> None:
+def test_consolidation_archives_it_once_and_names_its_replacement(place: Place) -> None:
     old, new = knowledge(place).read().entries
     report = place.sleep()
     assert report.superseded == 1
@@ -89,7 +89,7 @@ def test_a_night_puts_it_away_once_and_says_what_took_its_place(place: Place) ->
     assert place.sleep().superseded == 0
 
 
-def test_it_is_back_as_it_was_once_that_is_undone(place: Place) -> None:
+def test_undo_restores_it_unchanged(place: Place) -> None:
     before = knowledge(place).read()
     knowledge(place).supersede({before.entries[0].id: before.entries[1].id})
     change = ChangeLog(place.project / ".clio" / LOG_NAME).undoable()[-1]
@@ -99,7 +99,7 @@ def test_it_is_back_as_it_was_once_that_is_undone(place: Place) -> None:
     assert knowledge(place).archived() == ()
 
 
-def test_what_is_said_again_takes_its_place_back(place: Place) -> None:
+def test_a_repeated_statement_replaces_its_replacement(place: Place) -> None:
     place.sleep()
     place.now += DAY
     again = knowledge(place).add(MemoryDraft(kind="rule", content=OLD.content), USER)
@@ -109,7 +109,7 @@ def test_what_is_said_again_takes_its_place_back(place: Place) -> None:
     assert [one.content for one in knowledge(place).read().entries] == [OLD.content]
 
 
-def test_a_fact_that_was_kept_since_takes_the_place_of_a_rule(place: Place) -> None:
+def test_a_fact_saved_later_replaces_a_rule(place: Place) -> None:
     memories = TypedStore(place.project / ".clio" / "memories.json", clock=lambda: place.now)
     fact = memories.remember("releases must always be signed with key-3", "fact", provenance=USER).record
     assert place.sleep().superseded == 2
@@ -118,7 +118,7 @@ def test_a_fact_that_was_kept_since_takes_the_place_of_a_rule(place: Place) -> N
     assert [record.id for record in memories.records()] == [fact.id]
 
 
-def test_what_is_gone_meanwhile_stays_gone_and_nothing_gives_way_to_what_leaves_itself(place: Place) -> None:
+def test_a_forgotten_entry_stays_forgotten_and_is_no_replacement(place: Place) -> None:
     before = knowledge(place).read()
     one, other = (entry.id for entry in before.entries)
     assert knowledge(place).supersede({"r-none": one}) == ()

@@ -1,4 +1,4 @@
-"""What is reported of a consolidation: its line, and its place in the log."""
+"""Reports of a consolidation: its line, and its entry in the log."""
 
 from pathlib import Path
 
@@ -30,11 +30,11 @@ from clio.memory.consolidation.consolidation import Report, ReportLog
         ),
     ],
 )
-def test_a_night_in_one_line(report: Report, line: str) -> None:
+def test_a_consolidation_in_one_line(report: Report, line: str) -> None:
     assert report.line == line
 
 
-def test_the_log_holds_the_newest_and_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_keeps_the_newest_reports_and_has_a_size_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_module, "_MAX_LOG_BYTES", 20_000)
     log = ReportLog(tmp_path / ".clio" / "sleep.log.jsonl")
     assert log.last(5) == ()
@@ -45,7 +45,7 @@ def test_the_log_holds_the_newest_and_stays_bounded(tmp_path: Path, monkeypatch:
     assert log.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_line_no_one_understands_costs_one_report(tmp_path: Path) -> None:
+def test_an_unknown_line_costs_one_report(tmp_path: Path) -> None:
     log = ReportLog(tmp_path / "sleep.log.jsonl")
     log.add(Report(at=1.0))
     with log.path.open("ab") as file:

@@ -1,4 +1,4 @@
-"""Corrections in other languages than English that name the former value and the present one."""
+"""Corrections in languages other than English that name the former value and the present one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Corrections that say little more than the new value: when one replaces a value, and when clio asks."""
+"""Corrections that contain little more than the new value: when one replaces a value, and when clio asks."""
 
 import asyncio
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.support.harness import Harness, make_repository
 
 
 def replace(old: str, message: str) -> str:
-    """What a statement is after a message; "" if the message corrects nothing of it."""
+    """Return a statement after a message that may correct it; "" if the message does not."""
     changes = (find_corrected_value(old, sentence) for sentence in read_value_corrections(message))
     return next((change.apply(old) for change in changes if change), "")
 
@@ -102,14 +102,14 @@ def test_other_sentences_replace_nothing(old: str, message: str) -> None:
     assert not replace(old, message)
 
 
-def test_a_statement_already_says_who_has_a_role_that_another_is_denied() -> None:
+def test_a_statement_already_names_the_holder_of_a_role_that_another_is_denied() -> None:
     denial = "Dana isn't our scrum master any longer, it's Luis"
     assert is_already_said("our scrum master is Luis", denial)
     assert not is_already_said("our scrum master is Dana", denial)
 
 
 @pytest.mark.parametrize(("half", "most_missed"), [("development", 1), ("test", 3)])
-def test_a_correction_of_the_turn_before_is_learned_only_with_its_subject(half: str, most_missed: int) -> None:
+def test_a_correction_of_the_turn_before_is_saved_only_with_its_subject(half: str, most_missed: int) -> None:
     wrong: list[str] = []
     missed: list[str] = []
     lines = (Path(__file__).parent / "data" / f"unlearned_{half}.txt").read_text(encoding="utf-8").splitlines()
@@ -160,17 +160,17 @@ def test_a_correction_right_after_the_statement_replaces_it(tmp_path: Path, serv
     assert (facts, questions) == (["we install packages with pnpm"], [])
 
 
-def test_a_correction_of_what_was_not_in_memory_is_learned(tmp_path: Path, server: ChatServer) -> None:
+def test_a_correction_of_a_value_not_in_memory_is_saved(tmp_path: Path, server: ChatServer) -> None:
     facts, questions = converse(tmp_path, server, ["our queue is rabbitmq", "sorry, I meant nats"])
     assert (facts, questions) == (["our queue is nats"], [])
 
 
-def test_a_correction_whose_subject_is_not_known_is_not_learned(tmp_path: Path, server: ChatServer) -> None:
+def test_a_correction_of_an_unknown_subject_is_not_saved(tmp_path: Path, server: ChatServer) -> None:
     said = ["create an index with 4 shards", "nope, 8 shards", "should read CHF"]
     assert converse(tmp_path, server, said) == ([], [])
 
 
-def test_what_the_model_said_and_the_user_corrects_is_learned_once(tmp_path: Path, server: ChatServer) -> None:
+def test_a_statement_of_the_model_corrected_by_the_user_is_saved_once(tmp_path: Path, server: ChatServer) -> None:
     server.add(text("The index has 4 shards."))
     facts, questions = converse(tmp_path, server, ["describe the index", "nope, 8 shards"])
     assert (facts, questions) == (["The index has 8 shards"], [])
@@ -188,7 +188,7 @@ def test_consolidation_does_not_read_it_as_a_correction_of_a_memory_either(tmp_p
     assert converse(tmp_path, server, said) == (["the upload limit is 20 MB"], [])
 
 
-def test_clio_asks_if_it_is_not_certain_what_is_corrected(tmp_path: Path, server: ChatServer) -> None:
+def test_clio_asks_if_it_is_uncertain_what_is_corrected(tmp_path: Path, server: ChatServer) -> None:
     said = ["remember that the worker port is 7001", "explain the parser", "actually 8005"]
     facts, questions = converse(tmp_path, server, said)
     assert facts == ["the worker port is 7001"]
@@ -202,7 +202,7 @@ def test_a_correction_that_fits_several_memories_replaces_none(tmp_path: Path, s
     assert not questions
 
 
-def test_scratch_that_takes_back_what_the_message_before_stated(tmp_path: Path, server: ChatServer) -> None:
+def test_scratch_that_withdraws_the_statement_before(tmp_path: Path, server: ChatServer) -> None:
     said = ["remember that releases happen on Tuesdays", "remember that the cache lives in Redis", "scratch that"]
     assert converse(tmp_path, server, said) == (["releases happen on Tuesdays"], [])
 
@@ -215,13 +215,13 @@ def test_scratch_that_takes_back_what_the_message_before_stated(tmp_path: Path, 
         ("记住端口是4000", "忘掉这个，我说错了"),
     ],
 )
-def test_a_request_that_points_may_have_a_reason(
+def test_a_request_that_refers_to_the_message_before_may_give_a_reason(
     tmp_path: Path, server: ChatServer, stated: str, request_to_forget: str
 ) -> None:
     assert converse(tmp_path, server, [stated, request_to_forget]) == ([], [])
 
 
-def test_clio_asks_in_chinese_if_the_thing_was_named_before(tmp_path: Path, server: ChatServer) -> None:
+def test_clio_asks_in_chinese_if_the_subject_was_named_before(tmp_path: Path, server: ChatServer) -> None:
     said = ["记住测试服务器的端口是6000", "看一下测试服务器的端口", "忘掉测试服务器的端口"]
     facts, questions = converse(tmp_path, server, said)
     assert (facts, len(questions)) == (["测试服务器的端口是6000"], 1)

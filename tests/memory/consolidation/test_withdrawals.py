@@ -1,4 +1,4 @@
-"""Requests to forget: which sentences are one, and which memory they mean."""
+"""Requests to forget: which sentences are one, and which memory they refer to."""
 
 import pytest
 
@@ -31,7 +31,7 @@ from clio.memory.consolidation.withdrawals import find_forget_requests, is_meant
         ("テストのポートは6000", "テストのポートを忘れて"),
     ],
 )
-def test_a_request_names_its_memory_and_no_other(memory: str, message: str) -> None:
+def test_a_request_matches_its_memory_and_no_other(memory: str, message: str) -> None:
     [request] = find_forget_requests(message)
     assert is_meant(memory, request)
     assert not is_meant("the queue is rabbitmq", request)
@@ -45,7 +45,7 @@ def test_a_request_names_its_memory_and_no_other(memory: str, message: str) -> N
                                      "oublie ça, je me suis trompé", "olvida eso, me equivoqué",
                                      "esquece isso, me enganei", "忘掉这个，我说错了",
                                      "今のは忘れて、間違えました"])  # fmt: skip
-def test_a_request_that_only_points(message: str) -> None:
+def test_a_request_that_refers_to_the_message_before(message: str) -> None:
     assert [one.kind for one in find_forget_requests(message)] == ["pointing"]
 
 

@@ -1,4 +1,4 @@
-"""Turns written as text, with what sleep is to learn from them; and turns made of a few steps."""
+"""Turns written as text with what consolidation must extract from them, and turns made of a few steps."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,19 +24,19 @@ DATA = Path(__file__).parent / "data"
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """One turn of a corpus. teaches: kind and text of what must be learned, and nothing beside."""
+    """One turn of a corpus. teaches: kind and text of exactly what must be extracted."""
 
     experience: Experience
     teaches: tuple[tuple[str, str], ...]
 
 
 def find_statements_and_fixes(experience: Experience) -> list[Finding]:
-    """The statements and then the fixes of one turn."""
+    """Return the statements and then the fixes of one turn."""
     return [*find_statements(experience, list_completed_calls(experience.messages)), *find_fixes((experience,))]
 
 
 class Score(Struct, frozen=True, kw_only=True):
-    """How well a corpus comes out. given: findings; right: those that were wanted; wanted: labels; found: of those."""
+    """Results for a corpus. given: findings; right: correct findings; wanted: labels; found: labels found."""
 
     turns: int
     given: int
@@ -48,14 +48,14 @@ class Score(Struct, frozen=True, kw_only=True):
 
 
 def turn(*steps: str, session: str = "s1", at: float = 1_000_000.0, message: str = "m1") -> Experience:
-    """One turn of steps in the form of the corpus files: "> words", "$ command => 1 | output", "~ file", …."""
+    """Return a turn of steps in the notation of the corpus: "> text", "$ command => 1 | output", "~ file", …."""
     experiences = split_into_turns(session, list(_messages(list(steps), at, message)))
     assert len(experiences) == 1
     return experiences[0]
 
 
 def corpus(name: str) -> list[Turn]:
-    """The turns of one file."""
+    """Return the turns of one file."""
     blocks = (DATA / name).read_text(encoding="utf-8").split("\n\n")
     turns: list[Turn] = []
     for block in blocks:
@@ -69,7 +69,7 @@ def corpus(name: str) -> list[Turn]:
 
 
 def score(turns: list[Turn]) -> Score:
-    """What the rules find in turns against what they should. A finding is right if it begins with a label's text."""
+    """Compare findings with labels. A finding is correct if it begins with a label's text."""
     given = right = wanted = found = 0
     wrong: list[str] = []
     missed: list[str] = []

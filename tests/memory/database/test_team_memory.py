@@ -1,4 +1,4 @@
-"""Memory in a real PostgreSQL: the answers of the file store, several writers, crashes, import and export."""
+"""Memory in a real PostgreSQL: the same results as with files, several writers, crashes, import and export."""
 
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -77,7 +77,7 @@ class Team:
         return answer.data
 
     def recall(self, member: str, query: str = "", **more: Any) -> list[str]:
-        """The texts found, of which none counts as used."""
+        """Return the found texts without counting a use."""
         CALLER.set(Caller(name=member, may_write=False))
         answer = self.server.answer("recall", {"query": query, **more})
         assert isinstance(answer, Answer), answer
@@ -123,7 +123,7 @@ QUERIES = [
 ]  # fmt: skip
 
 
-def test_saving_and_recalling_give_what_the_file_store_gives(database: Database, tmp_path: Path) -> None:
+def test_saving_and_recalling_give_the_results_of_the_file_store(database: Database, tmp_path: Path) -> None:
     clock = Clock(NOW)
     files = MemoryStore(tmp_path / ".clio", tmp_path / "home", redact=unchanged, clock=clock)
     memories = [*STATEMENTS, *((kind, f"{text} in region {n}") for n in range(3) for kind, text in STATEMENTS[:6])]
@@ -220,7 +220,7 @@ def test_memories_in_tables_of_an_earlier_version_are_found(cluster: Cluster, mo
     later.close()
 
 
-def test_members_who_write_leave_connections_to_those_who_read(database: Database, cluster: Cluster) -> None:
+def test_writing_members_leave_connections_for_reading_ones(database: Database, cluster: Cluster) -> None:
     team = Team(database)
     team.remember("anna", "The staging port is 5432")
     held, found, ended = threading.Event(), threading.Event(), threading.Event()
@@ -259,9 +259,9 @@ def count_waiting(cluster: Cluster) -> int:
 
 
 @pytest.mark.fast
-def test_a_query_for_some_of_many_words_is_never_too_narrow() -> None:
+def test_a_query_that_must_match_some_of_many_words_misses_nothing() -> None:
     assert make_query_for(["a", "b'", "c"], 2) == "'a' & ('b''' | 'c') | 'b''' & 'c'"
-    # At least 15 of 20 words: one of the six rarest is among them.
+    # At least 15 of 20 words must match, so one of the six rarest is among them.
     assert make_query_for([f"w{n}" for n in range(20)], 15).count("|") == 5
 
 
@@ -309,7 +309,7 @@ def test_history_authors_undo_and_restore(database: Database) -> None:
     assert confirmed.is_corroborated, "two members stated it"
 
 
-def test_a_repeated_call_with_the_same_key_is_carried_out_once(database: Database) -> None:
+def test_a_repeated_call_with_the_same_key_is_executed_once(database: Database) -> None:
     team = Team(database)
     first = team.call("anna", "remember", key="k1", content="A note", type="note")
     assert team.call("anna", "remember", key="k1", content="A note", type="note") == first
@@ -319,7 +319,7 @@ def test_a_repeated_call_with_the_same_key_is_carried_out_once(database: Databas
     assert team.call("anna", "forget", key="k3", id=_data(first)["memory"]["id"]) == lost
 
 
-def test_the_same_text_of_many_writers_at_once_is_one_memory(database: Database) -> None:
+def test_the_same_text_of_many_simultaneous_writers_is_one_memory(database: Database) -> None:
     team = Team(database)
     done: list[str] = []
 
@@ -334,7 +334,7 @@ def test_the_same_text_of_many_writers_at_once_is_one_memory(database: Database)
 
 
 def each(work: Callable[[int], None], numbers: Iterator[int] | range) -> None:
-    """Run work in one thread for each number, and raise what one of them raises."""
+    """Run work in one thread per number, and raise an error that one of them raises."""
     errors: list[BaseException] = []
 
     def run(number: int) -> None:
@@ -351,7 +351,7 @@ def each(work: Callable[[int], None], numbers: Iterator[int] | range) -> None:
     assert errors == []
 
 
-def test_servers_that_start_together_make_the_tables_once(cluster: Cluster) -> None:
+def test_servers_that_start_together_create_the_tables_once(cluster: Cluster) -> None:
     url = cluster.new_database("together")
     ran: list[int] = []
 
@@ -367,7 +367,7 @@ def test_servers_that_start_together_make_the_tables_once(cluster: Cluster) -> N
         start(0)
 
 
-def test_no_acknowledged_memory_is_lost_when_postgresql_is_killed_and_started_again() -> None:
+def test_no_acknowledged_memory_is_lost_when_postgresql_is_killed_and_restarted() -> None:
     cluster = Cluster().create()
     try:
         database = open_database(cluster.new_database("team"), retry_s=60.0)
@@ -405,7 +405,7 @@ def test_no_acknowledged_memory_is_lost_when_postgresql_is_killed_and_started_ag
         cluster.close()
 
 
-def test_what_was_imported_comes_back_as_files_that_clio_reads(database: Database, tmp_path: Path) -> None:
+def test_imported_memories_are_exported_as_files_that_clio_reads(database: Database, tmp_path: Path) -> None:
     clock = Clock(NOW)
     source = MemoryStore(tmp_path / "one" / ".clio", tmp_path / "home", redact=unchanged, clock=clock)
     said = Provenance(session="s1", asserted_by="user")
@@ -449,7 +449,7 @@ def _meaning(record: MemoryRecord) -> tuple[object, ...]:
     return (kind, record.line, record.created, record.updated, record.superseded_by, record.confidence, said)
 
 
-def test_a_fact_that_the_project_knows_already_confirms_the_entry(database: Database) -> None:
+def test_a_fact_already_in_the_project_confirms_the_entry(database: Database) -> None:
     record = MemoryRecord(id="d-3f9a12", kind="discovery", content="The API is in src/api", confidence=0.8, times=2)
     import_records(database, [record], owner="", redact=unchanged, clock=lambda: NOW)
     team = Team(database)
@@ -463,7 +463,7 @@ def test_a_fact_that_the_project_knows_already_confirms_the_entry(database: Data
     assert len(with_store(database, lambda store: store.records(PROJECT_KINDS))) == 1
 
 
-def test_tokens_are_given_once_and_end(database: Database, cluster: Cluster) -> None:
+def test_tokens_are_shown_once_and_can_be_revoked(database: Database, cluster: Cluster) -> None:
     def write(work: Callable[[Any], Any]) -> Any:
         return database.write(work)
 
@@ -484,7 +484,7 @@ def test_tokens_are_given_once_and_end(database: Database, cluster: Cluster) -> 
 
 
 @pytest.mark.fast
-def test_where_the_database_is_can_be_said_without_a_password_on_the_command_line() -> None:
+def test_the_database_can_be_configured_without_a_password_on_the_command_line() -> None:
     env = {"URL": "postgresql://clio:secret@db.example/team", "CLIO_TEAM_DATABASE": "service=team"}
     named = parse_database_address("env:URL", env)
     assert "secret" in named.conninfo and "secret" not in named.shown
@@ -503,18 +503,18 @@ def test_where_the_database_is_can_be_said_without_a_password_on_the_command_lin
             parse_database_address(given, {})
 
 
-def test_a_database_that_cannot_be_used_is_explained_in_one_sentence(cluster: Cluster) -> None:
+def test_an_unusable_database_is_explained_in_one_sentence(cluster: Cluster) -> None:
     for url, said in (
         (cluster.url("missing"), "missing"),
         (cluster.url("postgres", user="nobody_known"), "nobody_known"),
         ("postgresql://clio@127.0.0.1:1/team", "127.0.0.1"),
     ):
         with pytest.raises(ClioError, match=said) as raised:
-            open_database(url, retry_s=1e6)  # what is wrong from the start is reported at once
+            open_database(url, retry_s=1e6)  # an error at the start is reported at once
         assert "--database" in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_scopes_name_whose_a_memory_is(database: Database) -> None:
+def test_scopes_determine_the_owner_of_a_memory(database: Database) -> None:
     team = Team(database)
     scopes: list[Scope] = [team.remember("anna", "Prefers tabs", kind)["memory"]["scope"] for kind in ("preference",)]
     assert scopes == ["user"]
@@ -543,7 +543,7 @@ def test_tokens_stay_valid_while_the_database_does_not_answer(monkeypatch: pytes
         cluster.close()
 
 
-def test_a_call_that_waits_too_long_to_write_is_told_so_in_the_users_language(
+def test_a_write_that_times_out_is_reported_in_the_users_language(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "_POOL_TIMEOUT_S", 0.2)

@@ -1,4 +1,4 @@
-"""A project and a user who have a memory of everything, each word of it marked, made by the stores themselves."""
+"""A project and a user with content in every store, all of it marked with a word."""
 
 from pathlib import Path
 
@@ -22,8 +22,8 @@ BY_MODEL = Provenance(asserted_by="model")
 NOW = 1_750_000_000.0
 
 
-class House:
-    """One project and one person, with all stores there are. clock: `now`, which tests move."""
+class MemoryHome:
+    """One project and one user with all stores. clock: `now`, which tests move."""
 
     def __init__(self, folder: Path) -> None:
         self.places = MemoryPaths(project=folder / "project", home=folder / "home")
@@ -42,15 +42,17 @@ class House:
         self.preferences = Preferences(self.memories.user, TaskTypes(), clock=lambda: self.now)
 
     def fill(self, mark: str) -> None:
-        """Something in every file, live, replaced and archived."""
+        """Add live, replaced and archived content to every file."""
         self.memories.add(MemoryDraft(content=f"the {mark} listens on 8080", kind="fact"), provenance=BY_USER)
         self.memories.add(MemoryDraft(content=f"the {mark} listens on 8081", kind="fact"), provenance=BY_USER)
-        gone = self.memories.add(MemoryDraft(content=f"old {mark} news", kind="event"), provenance=BY_USER).record
-        self.memories.forget(gone.id)
+        old_event = self.memories.add(MemoryDraft(content=f"old {mark} news", kind="event"), provenance=BY_USER).record
+        self.memories.forget(old_event.id)
         self.preferences.add(f"never wake the {mark}", score=0.0, explicit=True, provenance=BY_USER)
         self.preferences.add(f"tabs for {mark}", score=7.0, provenance=BY_MODEL)
-        told = self.ltm.add(MemoryDraft(kind="discovery", content=f"{mark} discovery", confidence=0.9), BY_USER).record
-        self.ltm.update(told.id, content=f"{mark} discovery, mended")
+        discovery = self.ltm.add(
+            MemoryDraft(kind="discovery", content=f"{mark} discovery", confidence=0.9), BY_USER
+        ).record
+        self.ltm.update(discovery.id, content=f"{mark} discovery, mended")
         pruned = self.ltm.add(
             MemoryDraft(kind="solution", content=f"{mark} error", solution=f"{mark} fix"), BY_USER
         ).record
@@ -68,22 +70,22 @@ class House:
         turn = Trajectory(message="m-1", session="s-1", at=NOW, question=f"why {mark}?", style=mark)
         Trajectories(self.places.ratings).add(turn, Rating(message="m-1", at=NOW, reward=1, text=f"good {mark}"))
 
-    def said(self) -> set[str]:
-        """The words of what is live."""
+    def live_texts(self) -> set[str]:
+        """Return the texts of all live memories."""
         entries = {entry.content for entry in self.ltm.read().entries}
         return entries | {record.content for record in self.memories.records(TYPED_KINDS)}
 
 
 def tree(*tops: Path) -> dict[str, bytes]:
-    """Every file below, with its bytes."""
+    """Return every file with its content."""
     return {str(path): path.read_bytes() for top in tops for path in sorted(top.rglob("*")) if path.is_file()}
 
 
 def holding(mark: str, *tops: Path) -> list[str]:
-    """The files below whose bytes or name hold the word."""
+    """Return the files whose content or name contains the word."""
     return [path for path, data in tree(*tops).items() if mark.encode() in data or mark in Path(path).name]
 
 
 def json_of(path: Path) -> object:
-    """A JSON file's value."""
+    """Return the value of a JSON file."""
     return msgspec.json.decode(path.read_bytes())

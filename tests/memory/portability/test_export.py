@@ -1,4 +1,4 @@
-"""A bundle holds everything that was learned, and no secret."""
+"""A bundle contains everything in memory, and no secret."""
 
 from pathlib import Path
 
@@ -14,22 +14,22 @@ from clio.memory.portability.export import (
 )
 from clio.memory.store.ltm_codec import decode_ltm
 from clio.security.redaction.redactor import Redactor
-from tests.memory.portability.home_support import NOW, House, json_of, tree
+from tests.memory.portability.home_support import NOW, MemoryHome, json_of, tree
 
 MARK = "quokka"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    house = House(tmp_path)
-    house.fill(MARK)
-    return house
+def home(tmp_path: Path) -> MemoryHome:
+    home = MemoryHome(tmp_path)
+    home.fill(MARK)
+    return home
 
 
-def test_everything_that_was_learned_is_in_it_and_nothing_is_written(house: House) -> None:
-    before = tree(house.top)
-    bundle = make_bundle(house.places, redact=str, now=NOW)
-    assert tree(house.top) == before
+def test_a_bundle_contains_everything_and_exporting_writes_nothing(home: MemoryHome) -> None:
+    before = tree(home.top)
+    bundle = make_bundle(home.places, redact=str, now=NOW)
+    assert tree(home.top) == before
     assert bundle.has == SECTIONS
     assert bundle.head.project == "project"
     assert bundle.head.counts == {
@@ -51,8 +51,8 @@ def test_everything_that_was_learned_is_in_it_and_nothing_is_written(house: Hous
     assert MARK.encode() in bytes(bundle.styles.learned)
 
 
-def test_a_bundle_read_again_is_the_bundle(house: House) -> None:
-    bundle = make_bundle(house.places, redact=str, now=NOW)
+def test_reading_a_bundle_gives_the_same_bundle(home: MemoryHome) -> None:
+    bundle = make_bundle(home.places, redact=str, now=NOW)
     data = encode_bundle(bundle)
     assert is_bundle(data)
     again = decode_bundle(data, Path("all.json"))
@@ -61,29 +61,29 @@ def test_a_bundle_read_again_is_the_bundle(house: House) -> None:
     assert again.memories.user.records == bundle.memories.user.records
 
 
-def test_sections_no_one_asked_for_are_left_out(house: House) -> None:
-    bundle = make_bundle(house.places, redact=str, now=NOW, what=("notes",))
+def test_sections_not_requested_are_left_out(home: MemoryHome) -> None:
+    bundle = make_bundle(home.places, redact=str, now=NOW, what=("notes",))
     assert bundle.has == ("notes",)
     assert bundle.head.counts == {"notes": 2}
 
 
-def test_secrets_older_than_what_redacts_them_stay_here(house: House) -> None:
+def test_secrets_saved_before_redaction_knew_them_are_not_exported(home: MemoryHome) -> None:
     token = "ghp_" + "Zk3vQ9xW7rTb2LmN8pYd4HsJ6fGc1AuE5oBi"
-    house.fill(token)
-    assert any(token.encode() in data for data in tree(house.top).values())
-    data = encode_bundle(make_bundle(house.places, redact=lambda text: Redactor().redact(text).text, now=NOW))
+    home.fill(token)
+    assert any(token.encode() in data for data in tree(home.top).values())
+    data = encode_bundle(make_bundle(home.places, redact=lambda text: Redactor().redact(text).text, now=NOW))
     assert token.encode() not in data
     assert data.count(b"[REDACTED:") > 10
 
 
-def test_the_knowledge_alone_is_an_ltm_json_as_it_was(house: House) -> None:
-    data = make_ltm_document(house.places, str)
-    house.places.knowledge.with_name("copy.json").write_bytes(data)
-    assert json_of(house.places.knowledge.with_name("copy.json")) == json_of(house.places.knowledge)
+def test_project_knowledge_alone_is_the_ltm_json_unchanged(home: MemoryHome) -> None:
+    data = make_ltm_document(home.places, str)
+    home.places.knowledge.with_name("copy.json").write_bytes(data)
+    assert json_of(home.places.knowledge.with_name("copy.json")) == json_of(home.places.knowledge)
     assert len(decode_ltm(data).all()) == 2
 
 
-def test_nothing_learned_is_an_empty_bundle(tmp_path: Path) -> None:
-    bundle = make_bundle(House(tmp_path).places, redact=str, now=NOW)
+def test_an_empty_memory_gives_an_empty_bundle(tmp_path: Path) -> None:
+    bundle = make_bundle(MemoryHome(tmp_path).places, redact=str, now=NOW)
     assert (bundle.has, bundle.head.counts) == ((), {})
-    assert decode_ltm(make_ltm_document(House(tmp_path).places, str)).all() == []
+    assert decode_ltm(make_ltm_document(MemoryHome(tmp_path).places, str)).all() == []

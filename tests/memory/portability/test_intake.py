@@ -1,4 +1,4 @@
-"""Taking a bundle in: everything comes along, nothing here is lost, no one gains trust."""
+"""Import of a bundle: everything is imported, nothing here is lost, nothing gains trust."""
 
 from pathlib import Path
 
@@ -13,33 +13,33 @@ from clio.memory.store.change_log import Change, Revert, undo_last
 from clio.memory.store.notes import revert_note
 from clio.memory.store.record import TYPED_KINDS, AssertedBy, Kind, MemoryDraft, MemoryRecord, Note, Provenance
 from clio.memory.store.typed_store import Scope
-from tests.memory.portability.home_support import BY_MODEL, BY_USER, NOW, House, tree
+from tests.memory.portability.home_support import BY_MODEL, BY_USER, NOW, MemoryHome, tree
 
 MARK = "quokka"
 DAY = 86_400.0
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> House:
-    return House(tmp_path / "here")
+def here(tmp_path: Path) -> MemoryHome:
+    return MemoryHome(tmp_path / "here")
 
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Bundle:
-    there = House(tmp_path / "there")
+    there = MemoryHome(tmp_path / "there")
     there.fill(MARK)
     return make_bundle(there.places, redact=str, now=NOW)
 
 
 def take(
-    house: House, bundle: Bundle, *, scope: Scope | None = None, dry_run: bool = False, by: Provenance = BY_MODEL
+    home: MemoryHome, bundle: Bundle, *, scope: Scope | None = None, dry_run: bool = False, by: Provenance = BY_MODEL
 ) -> tuple[ImportCounts, ...]:
-    setup = ImportSetup(paths=house.places, logs=house.logs, by=by, now=house.now, redact=str, dry_run=dry_run)
+    setup = ImportSetup(paths=home.places, logs=home.logs, by=by, now=home.now, redact=str, dry_run=dry_run)
     return merge_bundle(setup, bundle, name="all.json", scope=scope)
 
 
 def of(*records: MemoryRecord) -> Bundle:
-    """A bundle of these memories of the project."""
+    """Return a bundle of these memories of the project."""
     return Bundle(memories=MemoriesPart(project=RecordsPart(records=records)))
 
 
@@ -64,18 +64,18 @@ def record(
     )
 
 
-def said(house: House) -> list[str]:
-    return sorted(one.content for one in house.memories.project.records())
+def said(home: MemoryHome) -> list[str]:
+    return sorted(one.content for one in home.memories.project.records())
 
 
 def changes(taken: tuple[ImportCounts, ...]) -> int:
     return sum(one.changes for one in taken)
 
 
-def test_what_was_exported_is_all_there_elsewhere(here: House, bundle: Bundle) -> None:
+def test_everything_exported_is_imported_elsewhere(here: MemoryHome, bundle: Bundle) -> None:
     assert changes(take(here, bundle)) > 0
     there = make_bundle(here.places, redact=str, now=NOW)
-    assert there.head.counts == bundle.head.counts | {"notes": 1}  # how work stands elsewhere is left there
+    assert there.head.counts == bundle.head.counts | {"notes": 1}  # the state of work is not imported
     assert there.scenarios == bundle.scenarios
     assert there.styles == bundle.styles
     assert there.feedback == bundle.feedback
@@ -85,21 +85,21 @@ def test_what_was_exported_is_all_there_elsewhere(here: House, bundle: Bundle) -
     assert here.memories.history(ids[-1])[0].record.content == f"the {MARK} listens on 8080"
 
 
-def test_the_second_time_not_one_byte_changes(here: House, bundle: Bundle) -> None:
+def test_importing_again_changes_no_byte(here: MemoryHome, bundle: Bundle) -> None:
     take(here, bundle)
     before = tree(here.top)
     assert changes(take(here, bundle)) == 0
     assert tree(here.top) == before
 
 
-def test_a_dry_run_counts_and_writes_nothing(here: House, bundle: Bundle) -> None:
+def test_a_dry_run_counts_and_writes_nothing(here: MemoryHome, bundle: Bundle) -> None:
     before = tree(here.top)
     counted = take(here, bundle, dry_run=True)
     assert tree(here.top) == before
     assert counted == take(here, bundle)
 
 
-def test_all_of_it_is_one_change_to_undo(here: House, bundle: Bundle) -> None:
+def test_an_import_is_undone_as_one_change(here: MemoryHome, bundle: Bundle) -> None:
     here.memories.add(MemoryDraft(content="mine alone", kind="fact"), provenance=BY_USER)
     take(here, bundle)
 
@@ -108,18 +108,18 @@ def test_all_of_it_is_one_change_to_undo(here: House, bundle: Bundle) -> None:
 
     ways: Revert = {"ltm": here.ltm.revert, "memory": here.memories.revert, "note": revert}
     assert undo_last(here.logs, ways).startswith("Undone: the import of all.json")
-    assert here.said() == {"mine alone"}
+    assert here.live_texts() == {"mine alone"}
     assert here.notes.newest_first() == ()
 
 
 @pytest.mark.parametrize("scope", ["project", "user"])
-def test_one_scope_leaves_the_other_alone(here: House, bundle: Bundle, scope: Scope) -> None:
+def test_one_scope_can_be_imported_without_the_other(here: MemoryHome, bundle: Bundle, scope: Scope) -> None:
     take(here, bundle, scope=scope)
     project, home = tree(here.places.project), tree(here.places.home)
     assert (bool(project), bool(home)) == (scope == "project", scope == "user")
 
 
-def test_no_one_gains_trust(here: House, bundle: Bundle) -> None:
+def test_an_import_gains_no_trust(here: MemoryHome, bundle: Bundle) -> None:
     take(here, bundle)
     everything = make_bundle(here.places, redact=str, now=NOW)
     assert everything.memories and everything.knowledge
@@ -132,13 +132,13 @@ def test_no_one_gains_trust(here: House, bundle: Bundle) -> None:
     assert {one["asserted_by"] for one in kept} == {"model"}
 
 
-def test_a_tools_word_stays_a_tools_word(here: House) -> None:
+def test_text_of_a_tool_stays_text_of_a_tool(here: MemoryHome) -> None:
     take(here, of(record("the log says 5 workers", by="tool")))
     [one] = here.memories.project.records()
     assert one.provenance and one.provenance.asserted_by == "tool"
 
 
-def test_what_is_newer_here_stays_and_what_is_newer_there_comes(here: House) -> None:
+def test_the_newer_version_of_a_memory_wins(here: MemoryHome) -> None:
     take(here, of(record("deploys take 5 minutes")))
     assert changes(take(here, of(record("deploys take 4 minutes", updated=NOW - DAY)))) == 0
     assert said(here) == ["deploys take 5 minutes"]
@@ -148,7 +148,7 @@ def test_what_is_newer_here_stays_and_what_is_newer_there_comes(here: House) -> 
     assert "deploys take 5 minutes" in [version.record.content for version in here.memories.versions(TYPED_KINDS)]
 
 
-def test_what_a_user_said_here_is_never_overwritten(here: House) -> None:
+def test_a_statement_of_the_user_here_is_never_overwritten(here: MemoryHome) -> None:
     mine = here.memories.add(MemoryDraft(content="the API listens on 8080", kind="fact"), provenance=BY_USER).record
     here.now = NOW + 9 * DAY
     same_id = record("the API listens on 9999", id=mine.id, updated=NOW + 8 * DAY, by="user")
@@ -160,20 +160,20 @@ def test_what_a_user_said_here_is_never_overwritten(here: House) -> None:
     ]
 
 
-def test_a_newer_statement_of_the_same_rank_takes_the_place_of_the_older(here: House) -> None:
+def test_a_newer_statement_of_the_same_rank_replaces_the_older(here: MemoryHome) -> None:
     here.memories.add(MemoryDraft(content="the API listens on 8080", kind="fact"), provenance=BY_MODEL)
     here.now = NOW + 9 * DAY
     take(here, of(record("the API listens on 8081", updated=NOW + DAY)))
     assert said(here) == ["the API listens on 8081"]
 
 
-def test_the_same_words_are_known_whatever_their_id(here: House) -> None:
+def test_the_same_text_is_recognized_whatever_its_id(here: MemoryHome) -> None:
     here.memories.add(MemoryDraft(content="The API listens on 8080.", kind="fact"), provenance=BY_USER)
     [taken] = take(here, of(record("the API listens on  8080")))
     assert (taken.new, taken.known) == (0, 1)
 
 
-def test_a_rule_of_another_user_does_not_contradict_mine(here: House) -> None:
+def test_a_rule_of_another_user_does_not_contradict_mine(here: MemoryHome) -> None:
     here.preferences.add("never use tabs", score=0.0, explicit=True, provenance=BY_USER)
     theirs = record("always use tabs", type="preference", score=10.0, updated=NOW + DAY, by="user")
     here.now = NOW + 2 * DAY
@@ -181,7 +181,7 @@ def test_a_rule_of_another_user_does_not_contradict_mine(here: House) -> None:
     assert [one.content for one in here.memories.user.records()] == ["never use tabs"]
 
 
-def test_what_was_forgotten_here_stays_forgotten(here: House) -> None:
+def test_a_memory_forgotten_here_stays_forgotten(here: MemoryHome) -> None:
     bundle = of(record("deploys take 5 minutes"))
     take(here, bundle)
     here.memories.forget("01890000")
@@ -189,7 +189,7 @@ def test_what_was_forgotten_here_stays_forgotten(here: House) -> None:
     assert (taken.forgotten, said(here)) == (1, [])
 
 
-def test_a_note_that_is_newer_here_stays(here: House) -> None:
+def test_a_note_newer_here_is_kept(here: MemoryHome) -> None:
     here.notes.store("plan", "ours")
     older, newer = (Note(key="plan", content=text, timestamp=NOW + at) for text, at in (("old", -DAY), ("new", DAY)))
     assert [one.kept for one in take(here, Bundle(notes=(older,)))] == [1]
@@ -198,7 +198,7 @@ def test_a_note_that_is_newer_here_stays(here: House) -> None:
     assert here.notes.newest_first() == (newer,)
 
 
-def test_times_of_the_future_and_numbers_out_of_bounds_are_drawn_in(here: House) -> None:
+def test_future_times_and_out_of_range_numbers_are_clamped(here: MemoryHome) -> None:
     strange = structs.replace(
         record("from afar", updated=NOW + 999 * DAY), confidence=7.0, importance=9.0, access_count=-5, version=-1
     )
@@ -207,7 +207,7 @@ def test_times_of_the_future_and_numbers_out_of_bounds_are_drawn_in(here: House)
     assert (one.updated, one.confidence, one.importance, one.access_count, one.version) == (NOW, 1.0, 1.0, 0, 1)
 
 
-def test_no_style_file_leaves_its_folder(here: House, bundle: Bundle) -> None:
+def test_no_style_file_is_written_outside_its_folder(here: MemoryHome, bundle: Bundle) -> None:
     assert bundle.styles
     names = ("../evil.md", "/tmp/evil.md", "a/b.md", "plain.txt", ".hidden.md", "ok.md")
     styles = structs.replace(bundle.styles, user=dict.fromkeys(names, "Be kind."), project={})
@@ -216,14 +216,14 @@ def test_no_style_file_leaves_its_folder(here: House, bundle: Bundle) -> None:
     assert not (here.places.home / "evil.md").exists()
 
 
-def test_a_bundle_of_a_newer_clio_is_refused(here: House, bundle: Bundle) -> None:
+def test_a_bundle_of_a_newer_version_is_refused(here: MemoryHome, bundle: Bundle) -> None:
     newer = msgspec.json.decode(encode_bundle(bundle)) | {"version": 2}
     with pytest.raises(NewerDocument, match="update clio"):
         decode_bundle(msgspec.json.encode(newer), Path("all.json"))
 
 
 @pytest.mark.parametrize("place", ["knowledge", "memories", "notes"])
-def test_a_damaged_bundle_is_refused_whole(bundle: Bundle, place: str) -> None:
+def test_a_damaged_bundle_is_refused_completely(bundle: Bundle, place: str) -> None:
     damaged = msgspec.json.decode(encode_bundle(bundle)) | {place: 7}
     with pytest.raises(UserError, match="is damaged"):
         decode_bundle(msgspec.json.encode(damaged), Path("all.json"))
@@ -231,7 +231,7 @@ def test_a_damaged_bundle_is_refused_whole(bundle: Bundle, place: str) -> None:
         decode_bundle(encode_bundle(bundle)[:-200], Path("all.json"))
 
 
-def test_what_is_wrong_inside_is_found_before_anything_changes(here: House, bundle: Bundle) -> None:
+def test_errors_inside_are_found_before_anything_changes(here: MemoryHome, bundle: Bundle) -> None:
     assert bundle.knowledge
     bad = structs.replace(bundle.knowledge, ltm=msgspec.Raw(b'{"patterns": {"discoveries": 3}}'))
     before = tree(here.top)

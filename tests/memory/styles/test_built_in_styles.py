@@ -1,4 +1,4 @@
-"""The styles clio comes with."""
+"""The built-in response styles."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ MOST_WORDS = 60
 
 
 def fitting(intent: str, sentiment: str = "neutral", part: str = "morning") -> set[str]:
-    """The styles that are applicable whatever the turn's topic is."""
+    """Return the applicable styles, whatever the topic of the turn."""
     return {skill.id for skill in load_built_in_styles() if is_applicable(trigger(skill, intent, sentiment, part))}
 
 
@@ -37,7 +37,7 @@ def test_there_are_ten() -> None:
 
 
 @pytest.mark.parametrize("intent", INTENTS)
-def test_every_intent_has_at_least_three_styles_at_any_time_and_in_any_mood(intent: str) -> None:
+def test_every_intent_has_at_least_three_styles_at_any_time_and_for_any_sentiment(intent: str) -> None:
     for sentiment, part in itertools.product(SENTIMENTS, TIMES):
         styles = fitting(intent, sentiment, part)
         assert len(styles) >= 3
@@ -45,8 +45,8 @@ def test_every_intent_has_at_least_three_styles_at_any_time_and_in_any_mood(inte
 
 
 @pytest.mark.parametrize("intent", INTENTS)
-def test_no_intent_has_more_styles_than_are_weighed(intent: str) -> None:
-    """Of more than five some would never be tried."""
+def test_no_intent_has_more_styles_than_are_compared(intent: str) -> None:
+    """With more than five, some would never be tried."""
     assert len(fitting(intent)) <= 5
 
 
@@ -55,7 +55,7 @@ def test_every_style_fits_some_intent() -> None:
 
 
 @pytest.mark.parametrize("skill", load_built_in_styles(), ids=lambda skill: skill.id)
-def test_a_style_is_whole(skill: StyleSkill) -> None:
+def test_every_style_is_complete(skill: StyleSkill) -> None:
     head = load_prompt(f"styles/{skill.id}").split("---")[1]
 
     assert [name for name in DIMENSIONS if f"\n{name}:" not in head] == []
@@ -66,22 +66,22 @@ def test_a_style_is_whole(skill: StyleSkill) -> None:
     assert set(skill.trigger.sentiments) <= {*SENTIMENTS, "any"}
 
 
-def test_no_two_styles_sound_alike() -> None:
+def test_no_two_styles_are_similar() -> None:
     for one, other in itertools.combinations(load_built_in_styles(), 2):
         assert math.dist(one.dimensions, other.dimensions) >= 0.5, (one.id, other.id)
         shared = set(one.text.lower().split()) & set(other.text.lower().split())
         assert len(shared) <= len(set(one.text.lower().split())) / 2, (one.id, other.id)
 
 
-def test_before_anything_is_learned_no_style_is_nearer_to_the_user_than_another() -> None:
+def test_before_any_rating_all_styles_are_equally_near_to_the_user() -> None:
     distances = [math.dist(skill.dimensions, NEUTRAL) for skill in load_built_in_styles()]
 
     assert max(distances) - min(distances) <= 0.15
 
 
 @pytest.mark.parametrize("skill", load_built_in_styles(), ids=lambda skill: skill.id)
-def test_a_style_is_about_words_alone(skill: StyleSkill) -> None:
-    """What may be run, read or changed is decided elsewhere, and no style may speak of it."""
+def test_a_style_is_only_about_wording(skill: StyleSkill) -> None:
+    """What may be run, read or changed is decided elsewhere, so no style may mention it."""
     forbidden = ("tool", "command", "permission", "approv", "run ", "edit ", "delete", "commit", "system prompt")
 
     assert [word for word in forbidden if word in skill.text.lower()] == []

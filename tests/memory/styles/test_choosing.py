@@ -1,4 +1,4 @@
-"""Which style is chosen, what it earns, and what is written of that."""
+"""The choice of a style, the effect of ratings, and what is saved of them."""
 
 import multiprocessing
 import random
@@ -45,7 +45,7 @@ def make(folder: Path, seed: int = 1) -> Styles:
     return Styles(folder / "project", folder / "home", rng=random.Random(seed), clock=lambda: NOW)
 
 
-def test_of_styles_no_one_rated_each_that_fits_is_tried() -> None:
+def test_unrated_styles_that_fit_are_all_tried() -> None:
     skills = [a_style(name) for name in "abcdefg"] + [a_style("other", "fix")]
 
     counts = chosen(skills, StyleState())
@@ -53,7 +53,7 @@ def test_of_styles_no_one_rated_each_that_fits_is_tried() -> None:
     assert set(counts) == set("abcdefg")
 
 
-def test_the_account_has_every_style_and_says_why_some_could_not_be_chosen() -> None:
+def test_the_account_lists_every_style_and_why_some_could_not_be_chosen() -> None:
     state = rated(StyleState(), "bad", -1, -1, -1, -1, -1)
     skills = [a_style("bad"), a_style("other", "fix"), *(a_style(name) for name in "abcdef")]
 
@@ -76,7 +76,7 @@ def test_a_style_without_confidence_is_not_chosen() -> None:
     assert set(chosen([a_style("bad"), a_style("good")], state)) == {"good"}
 
 
-def test_exploring_takes_any_that_could_be_chosen_one_time_in_ten_at_first() -> None:
+def test_exploration_chooses_any_candidate_one_time_in_ten_at_first() -> None:
     rng = random.Random(5)
     skills = [a_style("good", level=1.0), a_style("worse", "any", level=0.0)]
     state = structs.replace(StyleState(), vectors={HERE: (1.0,) * 16})
@@ -89,7 +89,7 @@ def test_exploring_takes_any_that_could_be_chosen_one_time_in_ten_at_first() -> 
     assert {choice.chosen for choice in explored} == {"good", "worse"}
 
 
-def test_the_same_seed_chooses_the_same(tmp_path: Path) -> None:
+def test_the_choice_is_reproducible_with_a_seed(tmp_path: Path) -> None:
     def run(folder: Path) -> list[str]:
         styles = make(folder)
         styles.turn_on()
@@ -98,7 +98,7 @@ def test_the_same_seed_chooses_the_same(tmp_path: Path) -> None:
     assert run(tmp_path / "a") == run(tmp_path / "b")
 
 
-def test_what_an_answer_earns_counts_in_other_contexts_of_its_intent_and_nothing_elsewhere() -> None:
+def test_a_rating_counts_in_other_contexts_of_its_intent_and_nowhere_else() -> None:
     state = rated(StyleState(), "short", 1, 1, 1, 1)
     night = "explain/frustrated/night"
 
@@ -110,7 +110,7 @@ def test_what_an_answer_earns_counts_in_other_contexts_of_its_intent_and_nothing
     assert state.earned("fix/neutral/morning", "short", NOW) == Earned()
 
 
-def test_a_rating_moves_the_vector_a_tenth_of_the_way() -> None:
+def test_a_rating_moves_the_vector_by_a_tenth() -> None:
     after = StyleState().after(HERE, "short", (0.0,) * 16, 1, 1.0, NOW)
     away = StyleState().after(HERE, "short", (0.0,) * 16, -1, 1.0, NOW)
 
@@ -120,7 +120,7 @@ def test_a_rating_moves_the_vector_a_tenth_of_the_way() -> None:
     assert after.vector("fix/neutral/morning") == NEUTRAL
 
 
-def test_a_sign_counts_its_fraction() -> None:
+def test_a_signal_counts_its_fraction() -> None:
     whole = StyleState().after(HERE, "short", (0.0,) * 16, -1, 1.0, NOW).earned(HERE, "short", NOW)
     sign = StyleState().after(HERE, "short", (0.0,) * 16, -1, 0.25, NOW)
 
@@ -129,7 +129,7 @@ def test_a_sign_counts_its_fraction() -> None:
     assert sign.vector(HERE) == pytest.approx((0.5125,) * 16)
 
 
-def test_what_is_taken_back_is_as_if_it_had_not_been_said() -> None:
+def test_a_withdrawn_rating_has_no_effect() -> None:
     before = rated(StyleState(), "short", 1, -1, 1)
 
     after = before.after(HERE, "short", (0.2,) * 16, -1, 1.0, NOW).before(HERE, "short", (0.2,) * 16, -1, 1.0)
@@ -139,7 +139,7 @@ def test_what_is_taken_back_is_as_if_it_had_not_been_said() -> None:
     assert after.earned(HERE, "short", NOW).downs == before.earned(HERE, "short", NOW).downs
 
 
-def test_what_was_earned_fades_until_a_style_is_tried_again() -> None:
+def test_ratings_fade_until_a_style_is_tried_again() -> None:
     state = rated(StyleState(), "bad", -1, -1, -1, -1, -1)
     later = NOW + 180 * DAY_S
 
@@ -149,14 +149,14 @@ def test_what_was_earned_fades_until_a_style_is_tried_again() -> None:
     assert faded.confidence > MIN_CONFIDENCE
 
 
-def test_nothing_is_chosen_or_written_until_styles_are_on(tmp_path: Path) -> None:
+def test_nothing_is_chosen_or_saved_while_styles_are_off(tmp_path: Path) -> None:
     styles = make(tmp_path)
 
     assert styles.fragment("why is it slow?") is None
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_an_incognito_clio_has_no_styles(tmp_path: Path) -> None:
+def test_incognito_uses_no_styles(tmp_path: Path) -> None:
     make(tmp_path).turn_on()
     before = sorted(tmp_path.rglob("*"))
     styles = Styles(tmp_path / "project", tmp_path / "home", persist=False)
@@ -166,7 +166,7 @@ def test_an_incognito_clio_has_no_styles(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_the_fragment_has_the_words_of_the_style_and_where_they_are_from(tmp_path: Path) -> None:
+def test_the_fragment_contains_the_style_and_its_source(tmp_path: Path) -> None:
     styles = make(tmp_path)
     styles.use("concise")
 
@@ -180,30 +180,30 @@ def test_the_fragment_has_the_words_of_the_style_and_where_they_are_from(tmp_pat
     assert styles.pinned is None
 
 
-def test_a_style_of_the_project_is_told_as_the_projects(tmp_path: Path) -> None:
+def test_a_style_of_the_project_is_labelled_as_the_projects(tmp_path: Path) -> None:
     styles = make(tmp_path)
     projects, mine = tmp_path / "project" / ".clio" / "styles", tmp_path / "home" / "styles"
     for folder, id in ((projects, "brief"), (mine, "mine")):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{id}.md").write_text(f"---\nid: {id}\nname: {id}\n---\nSpeak like {id}.\n", encoding="utf-8")
 
-    told = {}
+    fragments = {}
     for id in ("brief", "mine", "detailed"):
         styles.use(id)
-        told[id] = styles.fragment("why is it slow?")
+        fragments[id] = styles.fragment("why is it slow?")
 
-    assert "Speak like brief." in told["brief"].text and "the project's" in told["brief"].text
-    assert "project" in told["brief"].reason
+    assert "Speak like brief." in fragments["brief"].text and "the project's" in fragments["brief"].text
+    assert "project" in fragments["brief"].reason
     for id in ("mine", "detailed"):
-        assert "project" not in told[id].text + told[id].reason
+        assert "project" not in fragments[id].text + fragments[id].reason
 
 
-def test_a_style_there_is_not_is_answered_with_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_style_gives_an_error_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean 'concise'"):
         make(tmp_path).use("concice")
 
 
-def test_a_style_of_the_project_takes_the_place_of_no_other(tmp_path: Path) -> None:
+def test_a_style_of_the_project_replaces_no_other(tmp_path: Path) -> None:
     projects, mine = tmp_path / "project" / ".clio" / "styles", tmp_path / "home" / "styles"
     projects.mkdir(parents=True)
     mine.mkdir(parents=True)
@@ -228,7 +228,7 @@ def test_a_style_of_the_project_takes_the_place_of_no_other(tmp_path: Path) -> N
     assert all(f"{name}.md" in " ".join(styles.skills().problems) for name in "abcdez")
 
 
-def test_a_style_of_the_user_takes_the_place_of_a_built_in_one_and_goes_with_its_file(tmp_path: Path) -> None:
+def test_a_style_of_the_user_replaces_a_built_in_one_while_its_file_exists(tmp_path: Path) -> None:
     folder = tmp_path / "home" / "styles"
     folder.mkdir(parents=True)
     (folder / "mine.md").write_text("---\nid: concise\nverbosity: 0.2\n---\nTwo lines at most.\n")
@@ -245,7 +245,7 @@ def test_a_style_of_the_user_takes_the_place_of_a_built_in_one_and_goes_with_its
         styles.delete("concise")
 
 
-def test_the_account_of_the_last_turn_is_there_for_another_clio(tmp_path: Path) -> None:
+def test_another_clio_can_read_the_account_of_the_last_turn(tmp_path: Path) -> None:
     styles = make(tmp_path)
     styles.turn_on()
     (tmp_path / "project").mkdir()
@@ -278,7 +278,7 @@ def _learn(home: str, times: int) -> None:
         styles.learn(HERE, "concise", 1)
 
 
-def test_two_clios_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_two_clios_that_learn_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_learn, args=(str(tmp_path), 50)) for _ in range(2)]
     for worker in workers:
@@ -307,6 +307,6 @@ def test_the_built_in_styles_have_ten_different_ids_and_vectors() -> None:
         ("---\nid: x\nverbosty: 1\n---\nwords", "line 3.*did you mean 'verbosity'"),
     ],
 )
-def test_a_file_that_is_no_style_is_refused_with_the_reason(text: str, wrong: str) -> None:
+def test_an_invalid_style_file_is_refused_with_the_reason(text: str, wrong: str) -> None:
     with pytest.raises(UserError, match=wrong):
         parse_skill(text, "mine.md")

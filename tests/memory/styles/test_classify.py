@@ -1,4 +1,4 @@
-"""Why an answer was not liked, told from a few words."""
+"""Classification of a complaint about an answer, from a few words."""
 
 import importlib.util
 from array import array
@@ -16,9 +16,9 @@ OF_EXAMPLE = {example: name for name, examples in EXAMPLES.items() for example i
 
 
 class Directions:
-    """An embedder that gives each reason a direction of its own, and every text a common one, as real ones do.
+    """An embedder with one direction per reason and one that all texts share, as in real embedders.
 
-    shares: how much of which reason's direction a text has that is no example.
+    shares: how much of which reason's direction each text has that is not an example.
     """
 
     piece_words = 150
@@ -57,18 +57,18 @@ class Broken(Directions):
         ("  ", None),
     ],
 )
-def test_english_needs_no_embedder(text: str, reason: Category | None) -> None:
+def test_english_complaints_need_no_embedder(text: str, reason: Category | None) -> None:
     assert infer_reason(text, None) == reason
 
 
-def test_the_rules_are_asked_first() -> None:
+def test_the_rules_are_tried_first() -> None:
     embedder = Directions("first")
     assert infer_reason("too long", embedder) == "too_verbose"
     assert embedder.asked == []
 
 
 @pytest.mark.parametrize("common", [0.2, 1.0, 4.0])
-def test_other_words_are_compared_with_examples_however_alike_all_texts_are_to_the_embedder(common: float) -> None:
+def test_other_texts_are_compared_with_examples_even_if_all_texts_are_similar(common: float) -> None:
     shares: dict[str, dict[Category, float]] = {
         "bitte kürzer": {"too_verbose": 1.0},
         "hm": {},
@@ -87,17 +87,17 @@ def test_the_examples_are_embedded_once() -> None:
     assert [len(texts) for texts in embedder.asked] == [1, len(OF_EXAMPLE), 1]
 
 
-def test_the_hashed_embedder_is_never_asked() -> None:
+def test_the_hashed_embedder_is_never_used() -> None:
     assert infer_reason("bitte kürzer", HashedEmbedder()) is None
 
 
-def test_an_embedder_that_fails_says_nothing_and_is_not_remembered() -> None:
+def test_a_failing_embedder_gives_no_reason_and_the_result_is_not_cached() -> None:
     assert infer_reason("bitte kürzer", Broken("mended")) is None
     assert infer_reason("bitte kürzer", Directions("mended", {"bitte kürzer": {"too_verbose": 1.0}})) == "too_verbose"
 
 
 @pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="the weights are not installed (90 MB)")
-def test_a_small_language_model_knows_most_complaints_the_rules_do_not_and_takes_nothing_else_for_one() -> None:
+def test_a_small_language_model_finds_most_complaints_the_rules_miss_and_no_others() -> None:
     lines = (Path(__file__).parent / "reasons.txt").read_text(encoding="utf-8").splitlines()
     wanted = [tuple(part.strip() for part in line.split("|")) for line in lines if not line.startswith("#")]
     embedder = MiniLmEmbedder()

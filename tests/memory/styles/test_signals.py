@@ -1,4 +1,4 @@
-"""Signs of what an answer was worth, in turns as they are stored."""
+"""Signals in saved turns about the value of an answer."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def openings() -> list[tuple[str, bool, str]]:
     return [(verdict, question == "?", text.replace("\\n", "\n")) for verdict, question, text in parts]
 
 
-def test_the_first_words_are_taken_for_what_they_are() -> None:
+def test_the_first_words_of_a_message_are_classified() -> None:
     found = [(infer_verdict(text, after_question=asked) or "-", asked, text) for _, asked, text in openings()]
     assert len(found) > 90
     assert found == openings()
@@ -25,7 +25,7 @@ def kinds(found: list[Signal]) -> list[tuple[str, int, float, str]]:
     return [(one.target, one.reward, one.weight, one.source) for one in found]
 
 
-def test_a_refusal_counts_a_quarter_against_the_answer_before() -> None:
+def test_a_rejection_counts_minus_a_quarter_for_the_answer_before() -> None:
     [signal] = find_signals(turn("no, use the other  file"), turn("fix it"))
     assert kinds([signal]) == [("before", -1, 0.25, "words")]
     assert signal.note == "“no, use the other file”"
@@ -44,20 +44,20 @@ def test_praise_counts_a_quarter_for_the_answer_before() -> None:
         "**Shall I commit this?**",
     ],
 )
-def test_no_is_no_refusal_where_clio_has_asked(answer: str) -> None:
+def test_no_is_no_rejection_if_clio_asked_a_question(answer: str) -> None:
     assert find_signals(turn("no, leave it"), turn("fix it", answer=answer)) == []
 
 
-def test_a_question_far_above_the_end_of_an_answer_is_not_asked_any_more() -> None:
+def test_only_a_question_at_the_end_of_an_answer_counts_as_asked() -> None:
     answer = "Why did it fail?\n" + "\n".join(f"Line {number} says so." for number in range(8))
     assert kinds(find_signals(turn("no, leave it"), turn("why", answer=answer))) == [("before", -1, 0.25, "words")]
 
 
-def test_the_first_words_of_a_session_say_nothing_of_an_answer() -> None:
+def test_the_first_message_of_a_session_rates_no_answer() -> None:
     assert find_signals(turn("no, use tabs"), []) == []
 
 
-def test_words_clio_wrote_to_go_on_are_no_ones() -> None:
+def test_a_continue_message_of_clio_is_no_signal() -> None:
     assert find_signals([UserMessage(content="no, go on", origin="continue")], turn("fix it")) == []
 
 
@@ -76,7 +76,7 @@ def test_words_clio_wrote_to_go_on_are_no_ones() -> None:
         ("set -o pipefail; pytest -q", "pytest"),
     ],
 )
-def test_a_check_that_turned_green_after_a_change_counts_for_this_answer(failing: str, passing: str) -> None:
+def test_a_check_that_passes_after_a_change_counts_for_this_answer(failing: str, passing: str) -> None:
     steps = [ran(failing, 1), edited("a.py"), ran(passing)]
     assert kinds(find_signals(turn("fix it", steps), [])) == [("this", 1, 0.25, "tests")]
 
@@ -102,7 +102,7 @@ def test_a_check_that_turned_green_after_a_change_counts_for_this_answer(failing
         [ran("git grep pytest", 1), edited("a.py"), ran("git grep pytest")],
     ],
 )
-def test_nothing_else_passes_for_a_check_that_turned_green(steps: list[Step]) -> None:
+def test_other_sequences_of_commands_are_no_passed_check(steps: list[Step]) -> None:
     assert find_signals(turn("fix it", steps), []) == []
 
 
@@ -119,7 +119,7 @@ def test_nothing_else_passes_for_a_check_that_turned_green(steps: list[Step]) ->
         "cd sub && git revert 1a2b3c4d",
     ],
 )
-def test_taking_changes_back_with_git_counts_half_against_the_answer_before(command: str) -> None:
+def test_reverting_changes_with_git_counts_minus_a_half_for_the_answer_before(command: str) -> None:
     before = turn("change it", [edited("src/calc.py"), ran("git commit -am x", commits=["1a2b3c4"])])
     [signal] = find_signals(turn("go back please", [ran(command)]), before)
     assert kinds([signal]) == [("before", -1, 0.5, "revert")]
@@ -139,21 +139,21 @@ def test_taking_changes_back_with_git_counts_half_against_the_answer_before(comm
         "grep 'git restore src/calc.py' notes",
     ],
 )
-def test_other_git_commands_take_nothing_back(command: str) -> None:
+def test_other_git_commands_revert_nothing(command: str) -> None:
     before = turn("change it", [edited("src/calc.py"), ran("git commit -am x", commits=["1a2b3c4"])])
     assert find_signals(turn("go on", [ran(command)]), before) == []
 
 
-def test_a_git_command_that_failed_took_nothing_back() -> None:
+def test_a_failed_git_command_reverted_nothing() -> None:
     before = turn("change it", [edited("calc.py")])
     assert find_signals(turn("go on", [ran("git checkout -- calc.py", 1)]), before) == []
 
 
-def test_restoring_where_nothing_was_changed_is_no_sign() -> None:
+def test_restoring_unchanged_files_is_no_signal() -> None:
     assert find_signals(turn("go on", [ran("git reset --hard")]), turn("what is this?")) == []
 
 
-def test_an_edit_the_other_way_round_takes_the_first_one_back() -> None:
+def test_an_opposite_edit_reverts_the_first_one() -> None:
     before = turn("change it", [edited("calc.py", "a - b", "a + b")])
     after = turn("on second thought", [edited("calc.py", "a + b", "a - b")])
     assert kinds(find_signals(after, before)) == [("before", -1, 0.5, "revert")]
@@ -161,19 +161,19 @@ def test_an_edit_the_other_way_round_takes_the_first_one_back() -> None:
     assert find_signals(further, before) == []
 
 
-def test_deleting_a_file_the_turn_before_has_made_takes_it_back() -> None:
+def test_deleting_a_file_of_the_turn_before_reverts_it() -> None:
     before = turn("change it", [wrote("new.py"), edited("old.py")])
     assert kinds(find_signals(turn("x", [deleted("new.py")]), before)) == [("before", -1, 0.5, "revert")]
     assert find_signals(turn("x", [deleted("old.py")]), before) == []
 
 
-def test_words_and_deeds_that_say_the_same_count_once_as_the_heavier() -> None:
+def test_of_two_signals_with_the_same_meaning_the_stronger_counts_once() -> None:
     before = turn("change it", [edited("calc.py")])
     after = turn("undo that", [ran("git checkout -- calc.py")])
     assert kinds(find_signals(after, before)) == [("before", -1, 0.5, "revert")]
 
 
-def test_one_turn_may_refuse_the_answer_before_and_end_well_itself() -> None:
+def test_one_turn_may_reject_the_answer_before_and_succeed_itself() -> None:
     steps = [ran("pytest", 1), edited("a.py"), ran("pytest")]
     assert kinds(find_signals(turn("no, it still fails", steps), turn("fix it"))) == [
         ("before", -1, 0.25, "words"),

@@ -1,4 +1,4 @@
-"""What a message is about, told by rule."""
+"""The situation of a message, inferred by rules."""
 
 import os
 import time
@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from clio.memory.styles.selection import INTENTS, MAX_TOPIC_CHARS, TIMES, infer_situation, time_of_day
-from tests.memory.styles.situations_support import HELD_OUT, TUNED_ON, labelled, shares, told
+from tests.memory.styles.situations_support import HELD_OUT, TUNED_ON, measure_shares, read_labelled, situation_of
 
 LOG = "2026-05-01 12:00:00 ERROR request failed!!\n"
 
@@ -23,23 +23,23 @@ def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def test_most_of_what_no_rule_was_written_for_is_told_right() -> None:
-    intents, sentiments = shares(HELD_OUT)
+def test_most_unseen_messages_are_classified_correctly() -> None:
+    intents, sentiments = measure_shares(HELD_OUT)
 
     assert intents >= 0.85
     assert sentiments >= 0.95
 
 
-def test_what_the_rules_were_written_with_is_told_right() -> None:
-    intents, sentiments = shares(TUNED_ON)
+def test_messages_used_while_writing_the_rules_are_classified_correctly() -> None:
+    intents, sentiments = measure_shares(TUNED_ON)
 
     assert intents >= 0.98
     assert sentiments >= 0.98
 
 
 @pytest.mark.parametrize("name", [TUNED_ON, HELD_OUT])
-def test_every_intent_is_among_the_messages(name: str) -> None:
-    assert {line.intent for line in labelled(name)} == set(INTENTS)
+def test_every_intent_occurs_in_the_messages(name: str) -> None:
+    assert {line.intent for line in read_labelled(name)} == set(INTENTS)
 
 
 @pytest.mark.parametrize(
@@ -56,20 +56,20 @@ def test_every_intent_is_among_the_messages(name: str) -> None:
         ("muchas gracias", "chat"),
     ],
 )
-def test_plain_orders_in_other_languages_are_understood(text: str, intent: str) -> None:
-    assert told(text).intent == intent
+def test_simple_requests_in_other_languages_are_understood(text: str, intent: str) -> None:
+    assert situation_of(text).intent == intent
 
 
-def test_courtesy_before_an_order_does_not_hide_it() -> None:
-    assert told("hey, great, thanks! could you please just run the tests now").intent == "run"
+def test_polite_words_before_a_request_do_not_hide_it() -> None:
+    assert situation_of("hey, great, thanks! could you please just run the tests now").intent == "run"
 
 
-def test_a_log_without_a_word_is_something_to_fix() -> None:
-    assert told('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: bad').intent == "fix"
+def test_a_log_without_text_of_the_user_is_something_to_fix() -> None:
+    assert situation_of('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: bad').intent == "fix"
 
 
-def test_what_is_asked_about_a_pasted_log_counts_for_more_than_the_log() -> None:
-    assert told(f"explain what this means\n\n{LOG * 5}").intent == "explain"
+def test_a_question_about_a_pasted_log_counts_more_than_the_log() -> None:
+    assert situation_of(f"explain what this means\n\n{LOG * 5}").intent == "explain"
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_what_is_asked_about_a_pasted_log_counts_for_more_than_the_log() -> None
         "> you broke it again!!\nplease answer this comment",
     ],
 )
-def test_what_is_pasted_or_quoted_is_not_how_they_feel(text: str) -> None:
-    assert told(text).sentiment == "neutral"
+def test_pasted_or_quoted_text_does_not_affect_the_sentiment(text: str) -> None:
+    assert situation_of(text).sentiment == "neutral"
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_what_is_pasted_or_quoted_is_not_how_they_feel(text: str) -> None:
         ("that would be nice to have", "neutral"),
     ],
 )
-def test_how_someone_sounds(text: str, sentiment: str) -> None:
-    assert told(text).sentiment == sentiment
+def test_the_sentiment_of_a_message(text: str, sentiment: str) -> None:
+    assert situation_of(text).sentiment == sentiment
 
 
 @pytest.mark.parametrize(
@@ -120,18 +120,18 @@ def test_the_day_has_four_parts(hour: int, part: str) -> None:
 
 
 @pytest.mark.usefixtures("in_tokyo")
-def test_the_time_of_day_is_that_of_the_local_clock() -> None:
+def test_the_part_of_the_day_is_by_local_time() -> None:
     assert time_of_day(0.0) == "morning"
 
 
-def test_the_bucket_can_be_read() -> None:
-    intent, sentiment, part = told("fix the bug").bucket.split("/")
+def test_the_name_of_the_bucket_is_readable() -> None:
+    intent, sentiment, part = situation_of("fix the bug").bucket.split("/")
 
     assert (intent, sentiment) == ("fix", "neutral")
     assert part in TIMES
 
 
-def test_the_same_message_is_always_told_the_same() -> None:
+def test_the_same_message_always_gives_the_same_situation() -> None:
     assert {infer_situation("add a flag, please", 0.0) for _ in range(5)} == {
         infer_situation("add a flag, please", 0.0)
     }
@@ -139,11 +139,11 @@ def test_the_same_message_is_always_told_the_same() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\n" * 1_000_000, "a" * 10**6, '"' * 10**6, "why is " * 150_000, "🙂"])
 def test_any_text_has_a_situation_of_bounded_size(text: str) -> None:
-    assert len(told(text).text) <= MAX_TOPIC_CHARS
+    assert len(situation_of(text).text) <= MAX_TOPIC_CHARS
 
 
-def test_of_a_long_message_its_beginning_and_its_end_are_read() -> None:
+def test_of_a_long_message_the_beginning_and_the_end_are_read() -> None:
     pasted = "x = 1\n" * 200_000
 
-    assert told(f"review this module\n{pasted}").intent == "review"
-    assert told(f"{pasted}\nwrite a docstring for it please").intent == "write"
+    assert situation_of(f"review this module\n{pasted}").intent == "review"
+    assert situation_of(f"{pasted}\nwrite a docstring for it please").intent == "write"

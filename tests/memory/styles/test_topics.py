@@ -1,4 +1,4 @@
-"""How near a turn is to the topics of a style."""
+"""Similarity of a turn to the topics of a style."""
 
 from array import array
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from clio.text.embedding import EMBEDDING_DIMENSIONS, EmbeddingFailed, HashedEmb
 
 
 class Meaning:
-    """An embedder of the test's own: words of one group have one direction. It counts what it is asked."""
+    """A test embedder: words of one group have the same direction. It counts the texts it embeds."""
 
     piece_words = 100
     remote = True
@@ -39,7 +39,7 @@ class Meaning:
     ("topics", "text"),
     [((), "anything"), (("kubernetes",), ""), (("kubernetes",), "?!"), (("--",), "anything")],
 )
-def test_without_topics_or_words_there_is_nothing_to_compare(topics: tuple[str, ...], text: str) -> None:
+def test_without_topics_or_text_there_is_nothing_to_compare(topics: tuple[str, ...], text: str) -> None:
     assert compute_topic_similarity(topics, text, None) is None
 
 
@@ -54,26 +54,26 @@ def test_without_topics_or_words_there_is_nothing_to_compare(topics: tuple[str, 
         ("kubernetes", "rename the variable", 0.0),
     ],
 )
-def test_the_share_of_a_topics_words_that_are_said(topic: str, text: str, similarity: float) -> None:
+def test_the_score_is_the_share_of_the_topics_words_in_the_message(topic: str, text: str, similarity: float) -> None:
     assert compute_topic_similarity((topic,), text, None) == similarity
 
 
-def test_the_best_topic_counts() -> None:
+def test_the_most_similar_topic_counts() -> None:
     assert compute_topic_similarity(("kubernetes", "error handling", "helm"), "the error", None) == 0.5
 
 
-def test_the_default_embedder_adds_nothing_to_the_words() -> None:
+def test_the_default_embedder_adds_nothing_to_word_overlap() -> None:
     assert compute_topic_similarity(("kubernetes",), "the pods of the cluster", HashedEmbedder()) == 0.0
 
 
-def test_an_embedder_of_meaning_finds_other_words_for_a_topic() -> None:
+def test_a_semantic_embedder_finds_other_words_for_a_topic() -> None:
     embedder = Meaning("meaning-1", [{"kubernetes", "cluster"}, {"cake"}])
 
     assert compute_topic_similarity(("kubernetes",), "restart the cluster", embedder) == 1.0
     assert compute_topic_similarity(("cake",), "restart the cluster", embedder) == 0.0
 
 
-def test_topics_are_embedded_once_for_each_embedder() -> None:
+def test_topics_are_embedded_once_per_embedder() -> None:
     first, second = Meaning("meaning-2", [{"kubernetes"}]), Meaning("meaning-3", [{"kubernetes"}])
     for text in ("one", "two"):
         compute_topic_similarity(("kubernetes",), text, first)
@@ -83,7 +83,7 @@ def test_topics_are_embedded_once_for_each_embedder() -> None:
     assert second.asked == ["one", "kubernetes"]
 
 
-def test_without_an_answer_of_its_server_the_words_decide_and_no_one_waits_twice_for_one_text() -> None:
+def test_without_an_answer_of_the_server_words_decide_and_no_text_is_waited_for_twice() -> None:
     embedder = Meaning("meaning-4", [], fails=True)
 
     assert compute_topic_similarity(("error handling",), "an error", embedder) == 0.5

@@ -1,4 +1,4 @@
-"""Turns with what was said of them: appended, folded, kept as long as they should be."""
+"""Saved turns with their ratings: appending, folding, retention."""
 
 import multiprocessing
 from pathlib import Path
@@ -17,7 +17,7 @@ def a_rating(message: str, reward: int = 1, source: str = "you", **more: object)
     return Rating(message=message, at=NOW, reward=reward, source=source, **more)  # type: ignore[arg-type]
 
 
-def test_the_last_word_of_each_source_counts(tmp_path: Path) -> None:
+def test_the_last_rating_of_each_source_counts(tmp_path: Path) -> None:
     file = Trajectories(tmp_path / "t.jsonl")
     file.add(a_turn("m1"), a_rating("m1", 1), a_rating("m1", -1, "tests", weight=0.25), a_rating("m1", -1))
 
@@ -28,7 +28,7 @@ def test_the_last_word_of_each_source_counts(tmp_path: Path) -> None:
     assert file.rewards() == {"m1": -1.25}
 
 
-def test_a_rating_that_is_taken_back_leaves_the_turn_unrated(tmp_path: Path) -> None:
+def test_a_withdrawn_rating_leaves_the_turn_unrated(tmp_path: Path) -> None:
     file = Trajectories(tmp_path / "t.jsonl")
     file.add(a_turn("m1"), a_rating("m1"))
     file.add(a_rating("m1", 0, withdrawn=True))
@@ -36,19 +36,19 @@ def test_a_rating_that_is_taken_back_leaves_the_turn_unrated(tmp_path: Path) -> 
     assert file.rewards() == {}
 
 
-def test_the_newest_turn_is_found_behind_a_long_history(tmp_path: Path) -> None:
+def test_the_newest_turn_is_found_after_a_long_history(tmp_path: Path) -> None:
     file = Trajectories(tmp_path / "t.jsonl")
     assert file.last() is None
     file.add(*(a_turn(f"m{n}") for n in range(1_000)))
     newest = file.last()
-    file.add(*(a_rating("m7") for _ in range(1_000)))  # the end of the file has no turn any more
+    file.add(*(a_rating("m7") for _ in range(1_000)))  # the end of the file contains no turn any more
     behind = file.last()
 
     assert newest is not None and behind is not None
     assert newest.turn.message == behind.turn.message == "m999"
 
 
-def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
+def test_a_torn_line_affects_no_other(tmp_path: Path) -> None:
     file = Trajectories(tmp_path / "t.jsonl")
     file.add(a_turn("m1"))
     with file.path.open("ab") as raw:
@@ -58,7 +58,7 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
     assert [one.turn.message for one in file.all()] == ["m1", "m2"]
 
 
-def test_turns_no_one_rated_go_after_90_and_365_days_and_rated_ones_stay(tmp_path: Path) -> None:
+def test_unrated_turns_are_deleted_after_90_and_365_days_and_rated_ones_kept(tmp_path: Path) -> None:
     file = Trajectories(tmp_path / "t.jsonl")
     file.add(a_turn("rated", 400), a_rating("rated"), a_turn("old", 400), a_turn("older", 91), a_turn("new", 89))
 
@@ -71,7 +71,7 @@ def test_turns_no_one_rated_go_after_90_and_365_days_and_rated_ones_stay(tmp_pat
     assert [one.turn.message for one in Trajectories(file.archive).all()] == ["older"]
 
 
-def test_retention_without_a_file_makes_none(tmp_path: Path) -> None:
+def test_retention_does_not_create_a_file(tmp_path: Path) -> None:
     Trajectories(tmp_path / "t.jsonl").retain(NOW)
 
     assert list(tmp_path.iterdir()) == []
@@ -83,7 +83,7 @@ def _append(path: str, name: str) -> None:
         file.add(a_turn(f"{name}{number}"))
 
 
-def test_two_clios_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_two_clios_that_append_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     path = tmp_path / "t.jsonl"
     workers = [context.Process(target=_append, args=(str(path), name)) for name in "ab"]

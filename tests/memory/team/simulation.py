@@ -1,6 +1,6 @@
-"""A team of real git clones that learn, change, contradict and forget, and merge in any order over a bare remote.
+"""A team of real git clones that add, change, contradict and forget entries, and merge in any order through a remote.
 
-`python -m tests.memory.team.simulation --clones 20 --entries 2000` plays the whole of it and says what came of it.
+`python -m tests.memory.team.simulation --clones 20 --entries 2000` runs all of it and prints the result.
 """
 
 import argparse
@@ -29,14 +29,14 @@ _QUICK = ("-c", "core.fsync=none", "-c", "gc.auto=0", "-c", "maintenance.auto=fa
 
 
 def git(folder: Path, *words: str, ok: tuple[int, ...] = (0,)) -> str:
-    """What git says in that folder. Raises AssertionError with it where it fails, as with a conflict."""
+    """Run git in that folder and return its output. Raises AssertionError with it if git fails, as for a conflict."""
     done = subprocess.run(["git", *_QUICK, *words], cwd=folder, env=_ENV, capture_output=True, text=True, check=False)
     assert done.returncode in ok, f"git {' '.join(words)}: {done.stdout}{done.stderr}"
     return done.stdout
 
 
 class Clone:
-    """One person's clone: their name, their clio, their own trust."""
+    """One user's clone: name, clio, and trust settings."""
 
     def __init__(self, remote: Path, folder: Path, name: str) -> None:
         git(folder.parent, "clone", "--quiet", str(remote), folder.name)
@@ -53,20 +53,20 @@ class Clone:
         )
 
     def commit(self) -> None:
-        """Commit what was learned, if anything was."""
+        """Commit the new knowledge, if any."""
         git(self.folder, "add", "--all", ".")
         git(self.folder, "commit", "--quiet", "--message", "learned", ok=(0, 1))
 
     def pull(self, source: str | Path = "origin") -> None:
-        """Merge, as everybody does. Raises AssertionError for a conflict."""
+        """Pull and merge. Raises AssertionError for a conflict."""
         git(self.folder, "pull", "--quiet", "--no-rebase", "--no-edit", str(source), "main")
 
     def push(self) -> None:
-        """Push; one that is refused waits for the next pull."""
+        """Push; a refused push is repeated after the next pull."""
         git(self.folder, "push", "--quiet", "origin", "HEAD:main", ok=(0, 1))
 
     def seen(self) -> list[tuple[object, ...]]:
-        """What everybody has to see alike: handles, words, who said them, and what contradicts what."""
+        """Return what must be the same in all clones: handles, texts, authors and contradictions."""
         document = self.memory.document()
         entries = {entry.id: entry for entry in document.knowledge().entries}
         return sorted(
@@ -81,13 +81,13 @@ class Clone:
         )
 
     def texts(self) -> Counter[str]:
-        """How often each text lives."""
+        """Return how often each text is live."""
         return Counter(entry.content for entry in self.memory.read().entries)
 
 
 @dataclass
 class Truth:
-    """What should come of it: each text with the entry it began as, and what ended."""
+    """The expected result: each text with the entry it began as, and what ended."""
 
     entry_of: dict[str, str] = field(default_factory=dict[str, str])
     ended: set[str] = field(default_factory=set[str])
@@ -95,16 +95,16 @@ class Truth:
     common: set[str] = field(default_factory=set[str])
 
     def alive(self) -> set[str]:
-        """The texts that must live in the end: those nobody changed or forgot, of entries nobody forgot."""
+        """Return the texts that must be live in the end: not changed or forgotten, of entries not forgotten."""
         own = {text for text, entry in self.entry_of.items() if text not in self.ended and entry not in self.forgotten}
         return own | self.common
 
 
 def make_team(folder: Path, clones: int, entries: int) -> list[Clone]:
-    """So many clones of a project whose first one shares so many entries."""
+    """Make this many clones of a project whose first clone shares this many entries."""
     remote = folder / "remote.git"
     git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
-    first = Clone(remote, folder / "clone0", "Person 0")
+    first = Clone(remote, folder / "clone0", "Member 0")
     git(first.folder, "checkout", "--quiet", "-b", "main")
     (first.folder / ".gitignore").write_text(".clio/\n", encoding="utf-8")
     facts = [{"fact": f"fact {number} of the first day", "confidence": 0.8} for number in range(entries // 2)]
@@ -114,11 +114,11 @@ def make_team(folder: Path, clones: int, entries: int) -> list[Clone]:
     add_ignore_lines(first.folder)
     first.commit()
     first.push()
-    return [first, *(Clone(remote, folder / f"clone{one}", f"Person {one}") for one in range(1, clones))]
+    return [first, *(Clone(remote, folder / f"clone{one}", f"Member {one}") for one in range(1, clones))]
 
 
 def play(folder: Path, *, clones: int, entries: int, rounds: int, steps: int, seed: int) -> dict[str, int]:
-    """Play it, and check it: no conflict, one knowledge for all, nothing lost, nothing forgotten that comes back."""
+    """Run and check: no conflict, equal knowledge in all clones, nothing lost, nothing forgotten comes back."""
     rng = random.Random(seed)
     team = make_team(folder, clones, max(entries - clones * rounds * steps // 2, 1))  # about half of the steps add one
     truth = Truth(entry_of={text: text for text in team[0].texts()})
@@ -156,7 +156,7 @@ def _step(clone: Clone, truth: Truth, rng: random.Random, number: int) -> str:
         truth.entry_of[text] = text
         clone.memory.add(_draft(rng.choice(_KINDS), text), SAID)
         return "added"
-    if action < 0.5:  # what several find without knowing of each other
+    if action < 0.5:  # several clones find the same independently
         text = f"everybody finds {number} {rng.randrange(3)}"
         truth.common.add(text)
         clone.memory.add(_draft("discovery", text), SAID)
@@ -195,7 +195,7 @@ def _difference(found: set[str], wanted: set[str]) -> str:
 
 
 def main() -> None:
-    """The whole play."""
+    """Run the whole simulation."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name, number in (("clones", 20), ("entries", 2000), ("rounds", 10), ("steps", 5), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=number)

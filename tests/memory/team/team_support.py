@@ -1,4 +1,4 @@
-"""A shared folder in a test, without git: a user who trusts it, at a time that stands still."""
+"""A shared folder in a test without git: a user who trusts it, at a fixed time."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from clio.memory.team.share import Sharing
 NOW = 1_800_000_000.0
 
 
-class Person:
-    """One project folder with shared knowledge, and the person's clio."""
+class Member:
+    """One project folder with shared knowledge, and the clio of one team member."""
 
     def __init__(self, folder: Path, *, trusts: bool = True, begun: bool = True) -> None:
         self.project, self.home, self.now = folder, folder.with_name(f"{folder.name}.home"), NOW
@@ -31,7 +31,7 @@ class Person:
         self.sharing = Sharing(self.ltm, project=folder, home=self.home, clock=lambda: self.now, redact=str)
 
     def other_process(self) -> LongTermMemory:
-        """The memory as another clio has it."""
+        """Return the memory as another clio process has it."""
         return LongTermMemory(
             self.ltm, project=self.project, log=self.logs.project, clock=lambda: self.now, home=self.home
         )
@@ -43,11 +43,11 @@ class Person:
         return next(entry for entry in self.memory.read().entries if entry.content == text)
 
     def gets(self, statement: Statement, data: bytes) -> None:
-        """Another person's statement arrives."""
+        """Receive the statement of another member."""
         self.folder.put(statement.kind, statement.name, data)
 
     def files(self) -> dict[str, bytes]:
-        """Every file of the folder."""
+        """Return every file of the folder."""
         found = (path for path in self.folder.path.rglob("*") if path.is_file())
         return {str(path.relative_to(self.folder.path)): path.read_bytes() for path in found}
 
@@ -61,7 +61,7 @@ def said(
     after: Statement | None = None,
     **more: Any,
 ) -> tuple[Statement, bytes]:
-    """What somebody said, and its file. after: the statement it changes."""
+    """Return a statement and its file. after: the statement it changes."""
     field = {"discovery": "fact", "failure": "what", "rule": "rule", "pattern": "pattern"}[kind]
     raw: Json = {field: text, "id": f"{kind[0]}-abc123", "confidence": 0.8, "timestamp": at} | more
     if after is None:
@@ -70,5 +70,5 @@ def said(
 
 
 def again(statement: Statement, data: bytes) -> Statement:
-    """The statement as a file of it is read."""
+    """Return the statement as read from its file."""
     return read(statement.name, statement.kind, data)[0]

@@ -1,4 +1,4 @@
-"""Sharing is turned on and off, and things are said again, while other clios read and write."""
+"""Sharing is turned on and off, and statements are repeated, while other clios read and write."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,25 +16,25 @@ from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.team import folder as team_folder
 from clio.memory.team.share import Sharing
 from tests.memory.store.ltm_support import add, read_json
-from tests.memory.team.team_support import NOW, Person
+from tests.memory.team.team_support import NOW, Member
 from tests.support.waiting import wait_for_later_file_times
 
 SAID = ["Config is YAML", "The port is 8080", "atomic writes", "no tabs"]
 
 
-def tell(person: Person) -> None:
-    """Entries of three kinds."""
+def add_entries(member: Member) -> None:
+    """Add entries of three kinds."""
     for kind, text in zip(("discovery", "discovery", "pattern", "rule"), SAID, strict=True):
-        add(person.memory, kind, text)
+        add(member.memory, kind, text)
 
 
-def another(person: Person) -> Sharing:
-    """The sharing as another clio has it."""
-    return Sharing(person.ltm, project=person.project, home=person.home, clock=lambda: NOW, redact=str)
+def other_sharing(member: Member) -> Sharing:
+    """Return the sharing as another clio has it."""
+    return Sharing(member.ltm, project=member.project, home=member.home, clock=lambda: NOW, redact=str)
 
 
 def once(work: Callable[[], object]) -> Callable[[], None]:
-    """The work at the first call, nothing at later ones."""
+    """Return a function that does the work at the first call and nothing at later ones."""
     waiting = [work]
 
     def run() -> None:
@@ -45,12 +45,12 @@ def once(work: Callable[[], object]) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("kind", ["discovery", "solution", "pattern", "rule"])
-def test_all_is_there_for_who_reads_while_sharing_is_turned_off(
+def test_a_reader_sees_all_entries_while_sharing_is_turned_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    person = Person(tmp_path / "project")
-    tell(person)
-    real, turn_off = team_folder._files, once(another(person).turn_off)
+    member = Member(tmp_path / "project")
+    add_entries(member)
+    real, turn_off = team_folder._files, once(other_sharing(member).turn_off)
 
     def slow(folder: Path, problems: list[Any]) -> Iterator[tuple[str, stat_result]]:
         if folder.name == kind:
@@ -58,16 +58,16 @@ def test_all_is_there_for_who_reads_while_sharing_is_turned_off(
         return real(folder, problems)
 
     monkeypatch.setattr(team_folder, "_files", slow)
-    assert sorted(entry.content for entry in person.other_process().read().entries) == sorted(SAID)
-    assert not person.folder.exists()
+    assert sorted(entry.content for entry in member.other_process().read().entries) == sorted(SAID)
+    assert not member.folder.exists()
 
 
-def test_what_is_said_again_while_someone_reads_is_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    person = Person(tmp_path / "project")
-    tell(person)
-    last = max(person.memory.read().entries[:2], key=lambda entry: entry.id)
+def test_a_statement_repeated_while_someone_reads_exists_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    member = Member(tmp_path / "project")
+    add_entries(member)
+    last = max(member.memory.read().entries[:2], key=lambda entry: entry.id)
     real = team_folder._files
-    say = once(lambda: person.other_process().update(last.id, content="Config is TOML"))
+    say = once(lambda: member.other_process().update(last.id, content="Config is TOML"))
 
     def slow(folder: Path, problems: list[Any]) -> Iterator[tuple[str, stat_result]]:
         for number, found in enumerate(real(folder, problems)):
@@ -75,43 +75,43 @@ def test_what_is_said_again_while_someone_reads_is_there_once(tmp_path: Path, mo
                 say()
             yield found
 
-    reader = person.other_process()
+    reader = member.other_process()
     wait_for_later_file_times(tmp_path)
     monkeypatch.setattr(team_folder, "_files", slow)
     found = sorted(entry.content for entry in reader.read().entries)
     assert found == sorted(["Config is TOML", *(text for text in SAID if text != last.content)])
 
 
-def test_what_was_read_alone_is_written_alone(tmp_path: Path) -> None:
-    """Sharing begins, and is trusted, while another clio has what it will write in hand."""
-    person = Person(tmp_path / "project", trusts=False, begun=False)
-    tell(person)
-    store = LongTermMemory(person.ltm, project=person.project, home=person.home)
+def test_knowledge_read_without_sharing_is_written_without_sharing(tmp_path: Path) -> None:
+    """Sharing begins, and is trusted, while another clio is about to write."""
+    member = Member(tmp_path / "project", trusts=False, begun=False)
+    add_entries(member)
+    store = LongTermMemory(member.ltm, project=member.project, home=member.home)
     with store.changing() as (document, now):
-        trust_team(person.project, person.home)
-        person.folder.begin()
+        trust_team(member.project, member.home)
+        member.folder.begin()
         store.put(document, now)
-    assert list(person.files()) == ["format.json"]
-    assert len(read_json(person.ltm)["patterns"]["discoveries"]) == 2
-    assert person.texts() == sorted(SAID)
-    assert person.sharing.turn_on() == len(SAID)
-    assert person.texts() == sorted(SAID)
+    assert list(member.files()) == ["format.json"]
+    assert len(read_json(member.ltm)["patterns"]["discoveries"]) == 2
+    assert member.texts() == sorted(SAID)
+    assert member.sharing.turn_on() == len(SAID)
+    assert member.texts() == sorted(SAID)
 
 
-def test_what_was_read_with_a_folder_that_is_gone_is_kept_in_the_file(tmp_path: Path) -> None:
+def test_knowledge_read_from_a_folder_deleted_since_is_kept_in_the_file(tmp_path: Path) -> None:
     """Another branch has no such folder."""
-    person = Person(tmp_path / "project")
-    tell(person)
-    store = LongTermMemory(person.ltm, project=person.project, home=person.home)
+    member = Member(tmp_path / "project")
+    add_entries(member)
+    store = LongTermMemory(member.ltm, project=member.project, home=member.home)
     with store.changing() as (document, now):
-        shutil.rmtree(person.folder.path)
+        shutil.rmtree(member.folder.path)
         store.put(document, now)
-    assert person.texts() == sorted(SAID)
-    assert not person.folder.path.exists()
+    assert member.texts() == sorted(SAID)
+    assert not member.folder.path.exists()
 
 
 def first(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
-    """Have another clio do this just before the next one has the lock."""
+    """Have another clio do this just before the next one gets the lock."""
     real, before = LongTermMemory.changing, once(work)
 
     def changing(self: LongTermMemory) -> AbstractContextManager[tuple[LtmDocument, float]]:
@@ -121,20 +121,20 @@ def first(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
     monkeypatch.setattr(LongTermMemory, "changing", changing)
 
 
-def test_turned_off_by_two_it_is_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    person = Person(tmp_path / "project")
-    tell(person)
-    first(monkeypatch, another(person).turn_off)
+def test_sharing_turned_off_by_two_at_the_same_time_is_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    member = Member(tmp_path / "project")
+    add_entries(member)
+    first(monkeypatch, other_sharing(member).turn_off)
     with pytest.raises(UserError, match="just turned it off"):
-        person.sharing.turn_off()
-    assert person.texts() == sorted(SAID)
+        member.sharing.turn_off()
+    assert member.texts() == sorted(SAID)
 
 
-def test_turned_on_while_another_turns_it_off_it_is_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    person = Person(tmp_path / "project")
-    tell(person)
-    first(monkeypatch, another(person).turn_off)
-    assert person.sharing.turn_on() == len(SAID)
-    assert person.folder.exists()
-    assert person.texts() == sorted(SAID)
-    assert read_json(person.ltm)["patterns"]["discoveries"] == []
+def test_sharing_turned_on_while_another_turns_it_off_is_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    member = Member(tmp_path / "project")
+    add_entries(member)
+    first(monkeypatch, other_sharing(member).turn_off)
+    assert member.sharing.turn_on() == len(SAID)
+    assert member.folder.exists()
+    assert member.texts() == sorted(SAID)
+    assert read_json(member.ltm)["patterns"]["discoveries"] == []

@@ -1,4 +1,4 @@
-"""The other ways to bring branches together: squashed, rebased, picked. Real git, and never a conflict."""
+"""Branches squashed, rebased and cherry-picked with real git never conflict."""
 
 import os
 from pathlib import Path
@@ -10,12 +10,12 @@ from tests.memory.team.simulation import SAID, Clone, git
 
 
 def _no_sync(fd: int) -> None:
-    """Nothing; no power fails in a test."""
+    """Do nothing, because tests need not survive power cuts."""
 
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
-    """A clone whose main branch shares one entry, and whose branch `work` has changed it once."""
+    """Return a clone whose main branch shares one entry, changed once on branch `work`."""
     monkeypatch.setattr(os, "fsync", _no_sync)
     git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", "remote.git")
     clone = Clone(tmp_path / "remote.git", tmp_path / "ann", "Ann")
@@ -37,7 +37,7 @@ def change(clone: Clone, text: str) -> None:
 
 
 def squash(clone: Clone) -> None:
-    """Main takes what `work` has in one commit, as the button of a forge does."""
+    """Merge `work` into main as one commit, like the squash button of a forge."""
     git(clone.folder, "checkout", "--quiet", "main")
     git(clone.folder, "merge", "--quiet", "--squash", "work")
     git(clone.folder, "commit", "--quiet", "--message", "squashed")
@@ -46,7 +46,7 @@ def squash(clone: Clone) -> None:
 
 @pytest.mark.parametrize("into", ["main", "work"])
 @pytest.mark.parametrize("last", ["changed", "forgotten"])
-def test_a_branch_goes_on_after_it_was_squashed(clone: Clone, into: str, last: str) -> None:
+def test_a_branch_continues_after_it_was_squashed(clone: Clone, into: str, last: str) -> None:
     squash(clone)
     if last == "changed":
         change(clone, "The port is 3")
@@ -58,7 +58,7 @@ def test_a_branch_goes_on_after_it_was_squashed(clone: Clone, into: str, last: s
     assert list(clone.texts()) == (["The port is 3"] if last == "changed" else [])
 
 
-def test_a_branch_is_rebased_and_picked_from(clone: Clone) -> None:
+def test_a_branch_is_rebased_and_cherry_picked(clone: Clone) -> None:
     squash(clone)
     change(clone, "The port is 3")
     git(clone.folder, "rebase", "--quiet", "main")

@@ -1,4 +1,4 @@
-"""Turning sharing on and off: nothing is lost on the way, wherever it is cut short."""
+"""Turning sharing on and off loses nothing, even if it is interrupted at any point."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from clio.memory.store.record import MemoryRecord
 from clio.memory.team.share import Sharing, add_ignore_lines, find_ignore_problem
 from tests.memory.store.ltm_support import read_json, write_json
 from tests.memory.team.simulation import git
-from tests.memory.team.team_support import Person
+from tests.memory.team.team_support import Member
 
 DOCUMENT = {
     "patterns": {
@@ -44,8 +44,8 @@ PROVENANCE = {"session": "s", "message": "m", "asserted_by": "user"}
 
 
 @pytest.fixture
-def person(tmp_path: Path) -> Person:
-    found = Person(tmp_path / "project", begun=False)
+def member(tmp_path: Path) -> Member:
+    found = Member(tmp_path / "project", begun=False)
     document = json.loads(json.dumps(DOCUMENT))
     document["patterns"]["code_patterns"][0]["provenance"] = PROVENANCE
     write_json(found.ltm, document)
@@ -53,12 +53,12 @@ def person(tmp_path: Path) -> Person:
 
 
 def unnamed(entry: MemoryRecord) -> str:
-    """All of an entry but whose it is."""
+    """Return all of an entry except its owner."""
     return repr(structs.replace(entry, by=""))
 
 
 def same(document: dict[str, Any]) -> dict[str, Any]:
-    """A document without what a rewrite may say anew, its sections in no order."""
+    """Return a document without what a rewrite may change, with its sections unordered."""
     plain: dict[str, Any] = json.loads(json.dumps(document))
     plain["metadata"].pop("last_updated", None)
     sections: list[Any] = list(plain["patterns"].values())
@@ -79,38 +79,38 @@ def same(document: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def test_on_and_off_again_loses_no_entry_and_no_field(person: Person) -> None:
-    before = person.memory.read()
-    original = json.loads(person.ltm.read_text(encoding="utf-8"))
-    assert person.sharing.turn_on() == 8
-    left = read_json(person.ltm)
+def test_turning_sharing_on_and_off_loses_no_entry_and_no_field(member: Member) -> None:
+    before = member.memory.read()
+    original = json.loads(member.ltm.read_text(encoding="utf-8"))
+    assert member.sharing.turn_on() == 8
+    left = read_json(member.ltm)
     assert left["patterns"]["discoveries"] == ["no entry"]
     assert (left["patterns"]["inventions"], left["another"]) == ([{"of": "another program"}], {"program": True})
     assert left["patterns"]["context_rules"] == {"empty/": []}
-    shared = person.memory.read()
+    shared = member.memory.read()
     assert sorted(map(unnamed, shared.entries)) == sorted(map(unnamed, before.entries))
-    assert "hunter2" in "".join(data.decode() for data in person.files().values())  # this person's `clean` is str
-    assert person.sharing.turn_off() == 8
-    assert not person.folder.path.exists()
-    assert same(read_json(person.ltm)) == same(original)
-    assert not list(person.ltm.parent.glob("ltm.gone*"))
+    assert "hunter2" in "".join(data.decode() for data in member.files().values())  # the `clean` of this member is str
+    assert member.sharing.turn_off() == 8
+    assert not member.folder.path.exists()
+    assert same(read_json(member.ltm)) == same(original)
+    assert not list(member.ltm.parent.glob("ltm.gone*"))
 
 
-def test_secrets_are_replaced_before_they_are_shown_or_shared(person: Person) -> None:
+def test_secrets_are_redacted_before_they_are_shown_or_shared(member: Member) -> None:
     def clean(text: str) -> str:
         return text.replace("hunter2", "[redacted]")
 
-    sharing = Sharing(person.ltm, project=person.project, home=person.home, clock=lambda: person.now, redact=clean)
+    sharing = Sharing(member.ltm, project=member.project, home=member.home, clock=lambda: member.now, redact=clean)
     assert "The key is [redacted]" in [entry.content for entry in sharing.list_shareable()]
     sharing.turn_on()
-    everything = [*person.files().values(), *(path.read_bytes() for path in person.ltm.parent.glob("ltm.*"))]
+    everything = [*member.files().values(), *(path.read_bytes() for path in member.ltm.parent.glob("ltm.*"))]
     assert not [data for data in everything if b"hunter2" in data]
-    assert "The key is [redacted]" in person.texts()
-    assert b'"session"' not in b"".join(person.files().values())
+    assert "The key is [redacted]" in member.texts()
+    assert b'"session"' not in b"".join(member.files().values())
 
 
-def cut_short(person: Person, after: int, *, off: bool) -> bool:
-    """Convert in a process that is killed before its so-and-so-many-th rename; False where it came to its end."""
+def cut_short(member: Member, after: int, *, off: bool) -> bool:
+    """Convert in a process that is killed before its n-th rename; return False if it finished."""
     child = os.fork()
     if child == 0:
         count = 0
@@ -124,37 +124,37 @@ def cut_short(person: Person, after: int, *, off: bool) -> bool:
 
         sys.addaudithook(hook)
         try:
-            person.sharing.turn_off() if off else person.sharing.turn_on()
+            member.sharing.turn_off() if off else member.sharing.turn_on()
         finally:
             os._exit(0)
     return os.waitpid(child, 0)[1] != 0
 
 
 def _no_sync(fd: int) -> None:
-    """Nothing; no power fails in a test."""
+    """Do nothing, because tests need not survive power cuts."""
 
 
 @pytest.mark.parametrize("off", [False, True])
-def test_killed_at_any_instant_it_opens_whole_and_goes_on(
+def test_a_conversion_killed_at_any_point_opens_completely_and_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: bool
 ) -> None:
-    monkeypatch.setattr(os, "fsync", _no_sync)  # it is killed, and no power fails
+    monkeypatch.setattr(os, "fsync", _no_sync)  # the process is killed, but there is no power cut
     after, killed = 0, True
     while killed:
-        person = Person(tmp_path / f"{after}", begun=False)
-        write_json(person.ltm, DOCUMENT)
-        wanted = person.texts()
+        member = Member(tmp_path / f"{after}", begun=False)
+        write_json(member.ltm, DOCUMENT)
+        wanted = member.texts()
         if off:
-            person.sharing.turn_on()
-        killed = cut_short(person, after, off=off)
-        assert person.other_process().read().entries
-        assert person.texts() == wanted
-        if off and person.folder.exists():
-            person.sharing.turn_off()
+            member.sharing.turn_on()
+        killed = cut_short(member, after, off=off)
+        assert member.other_process().read().entries
+        assert member.texts() == wanted
+        if off and member.folder.exists():
+            member.sharing.turn_off()
         elif not off:
-            person.sharing.turn_on()
-            assert read_json(person.ltm)["patterns"]["discoveries"] == ["no entry"]
-        assert person.texts() == wanted
+            member.sharing.turn_on()
+            assert read_json(member.ltm)["patterns"]["discoveries"] == ["no entry"]
+        assert member.texts() == wanted
         after += 1
     assert after > 8
 
@@ -174,36 +174,36 @@ REPOSITORY_RULES = [
 
 @pytest.fixture(scope="module")
 def bare_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty repository, which the tests copy their own of."""
+    """Return an empty repository that the tests copy."""
     folder = tmp_path_factory.mktemp("repository")
     git(folder, "init", "--quiet")
     return folder
 
 
 @pytest.mark.parametrize("rules", REPOSITORY_RULES)
-def test_the_lines_let_git_see_the_folder_and_nothing_else(
+def test_the_gitignore_lines_show_git_the_shared_folder_and_nothing_else(
     bare_project: Path, tmp_path: Path, rules: dict[str, str]
 ) -> None:
     shutil.copytree(bare_project, tmp_path / "project")
-    person = Person(tmp_path / "project")
+    member = Member(tmp_path / "project")
     for name, text in rules.items():
-        (person.project / name).write_bytes(text.encode())
-    write_json(person.ltm, {})
-    (person.ltm.parent / "memories.json").write_text("{}", encoding="utf-8")
-    before = {name: (person.project / name).read_bytes() for name in rules}
-    rule = find_ignore_problem(person.project)
-    assert {name: (person.project / name).read_bytes() for name in rules} == before  # unasked, nothing is changed
-    added = add_ignore_lines(person.project)
+        (member.project / name).write_bytes(text.encode())
+    write_json(member.ltm, {})
+    (member.ltm.parent / "memories.json").write_text("{}", encoding="utf-8")
+    before = {name: (member.project / name).read_bytes() for name in rules}
+    rule = find_ignore_problem(member.project)
+    assert {name: (member.project / name).read_bytes() for name in rules} == before  # not yet changed
+    added = add_ignore_lines(member.project)
     assert (rule is None) == (added == ())
-    assert find_ignore_problem(person.project) is None
-    seen = git(person.project, "status", "--porcelain", "--untracked-files=all").split()[1::2]
+    assert find_ignore_problem(member.project) is None
+    seen = git(member.project, "status", "--porcelain", "--untracked-files=all").split()[1::2]
     assert set(seen) - {".gitignore", ".clio/.gitignore"} == {".clio/ltm/format.json"}
-    assert add_ignore_lines(person.project) == ()
+    assert add_ignore_lines(member.project) == ()
 
 
-def test_without_git_there_is_nothing_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    person = Person(tmp_path / "project")
-    assert find_ignore_problem(person.project) is None
+def test_without_git_nothing_prevents_sharing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    member = Member(tmp_path / "project")
+    assert find_ignore_problem(member.project) is None
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert find_ignore_problem(person.project) is None
-    assert person.sharing.status().uncommitted == 0
+    assert find_ignore_problem(member.project) is None
+    assert member.sharing.status().uncommitted == 0

@@ -1,4 +1,4 @@
-"""What a set of files comes to, as laws: the order files came in, and how often, says nothing."""
+"""Properties of the state of a set of files: it does not depend on their order or on repetition."""
 
 import random
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ NOTHING_FORGOTTEN: frozenset[str] = frozenset()
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[Statement], frozenset[str]]:
-    """What a few people said: anew, alike, and after each other, in branches; and which entries were forgotten."""
+    """Generate new, equal and successive statements of a few members, in branches, and the forgotten entries."""
     found: list[Statement] = []
     for number in range(draw(st.integers(1, 12))):
         former = draw(st.sampled_from([None, *found]))
@@ -43,7 +43,9 @@ def words(found: list[SharedMemory]) -> list[tuple[Json, tuple[str, ...]]]:
 
 
 @given(histories(), st.randoms(use_true_random=False))
-def test_order_and_repetition_say_nothing(history: tuple[list[Statement], frozenset[str]], rng: random.Random) -> None:
+def test_order_and_repetition_do_not_matter(
+    history: tuple[list[Statement], frozenset[str]], rng: random.Random
+) -> None:
     statements, forgotten = history
     mixed = [*statements, *rng.sample(statements, rng.randrange(len(statements) + 1))]
     rng.shuffle(mixed)
@@ -51,7 +53,7 @@ def test_order_and_repetition_say_nothing(history: tuple[list[Statement], frozen
 
 
 @given(histories())
-def test_what_lives_was_said_last_by_someone_and_forgotten_by_no_one(
+def test_a_live_text_is_the_last_of_some_member_and_forgotten_by_none(
     history: tuple[list[Statement], frozenset[str]],
 ) -> None:
     statements, forgotten = history
@@ -71,7 +73,7 @@ def test_what_lives_was_said_last_by_someone_and_forgotten_by_no_one(
 
 
 @given(histories())
-def test_rivals_are_those_that_began_as_one_entry(history: tuple[list[Statement], frozenset[str]]) -> None:
+def test_rivals_began_as_one_entry(history: tuple[list[Statement], frozenset[str]]) -> None:
     found = known(*history)
     for one in found:
         wanted = [other.handle for other in found if other is not one and set(other.origins) & set(one.origins)]
@@ -79,14 +81,14 @@ def test_rivals_are_those_that_began_as_one_entry(history: tuple[list[Statement]
 
 
 @given(histories())
-def test_emptied_files_change_nothing_that_lives(history: tuple[list[Statement], frozenset[str]]) -> None:
+def test_emptied_files_change_nothing_that_is_live(history: tuple[list[Statement], frozenset[str]]) -> None:
     statements, forgotten = history
     replaced = {name for one in statements for name in one.replaces}
-    kept = [one for one in statements if one.name not in replaced]
-    assert words(known(kept, forgotten)) == words(known(statements, forgotten))
+    remaining = [one for one in statements if one.name not in replaced]
+    assert words(known(remaining, forgotten)) == words(known(statements, forgotten))
 
 
-def test_two_who_say_the_same_are_one_entry_under_both_names() -> None:
+def test_the_same_text_of_two_members_is_one_entry_under_both_names() -> None:
     one, two = said("The port is 8080", by="Ann"), said("the port is 8080.", by="Bob", at=NOW + 1, examples=["a.py"])
     [found] = known([again(*two), again(*one)])
     assert (
@@ -106,13 +108,13 @@ def test_two_who_say_the_same_are_one_entry_under_both_names() -> None:
     assert found.origins == (one[0].name, two[0].name)
 
 
-def test_an_entry_of_two_beginnings_ends_when_both_are_forgotten() -> None:
+def test_an_entry_of_two_origins_ends_when_both_are_forgotten() -> None:
     one, two = again(*said("a", by="Ann")), again(*said("a", by="Bob"))
     assert known([one, two], frozenset({one.name}))[0].by == ("Bob",)
     assert known([one, two], frozenset({one.name, two.name})) == []
 
 
-def test_no_one_claims_a_time_to_come_or_more_sayings_than_count() -> None:
+def test_no_statement_can_claim_a_future_time_or_too_many_confirmations() -> None:
     one = again(*said("a", at=NOW + 10**9, count=10**9, updated=NOW + 10**9))
     [found] = known([one])
     assert (

@@ -1,4 +1,4 @@
-"""Real sessions on a real disk, for the tests of recall."""
+"""Real sessions on a real disk, for tests of recall."""
 
 from pathlib import Path
 
@@ -7,14 +7,14 @@ from clio.sessions.store import SessionStore
 
 
 def said(*words: str) -> list[Message]:
-    """The person's words and the model's, in turn."""
+    """Return messages of user and model, in turn."""
     return [
         AssistantMessage(content=text) if number % 2 else UserMessage(content=text) for number, text in enumerate(words)
     ]
 
 
 def called(tool: str, arguments: str, output: str, **result: object) -> list[Message]:
-    """A call and its result."""
+    """Return a call and its result."""
     call = ToolCall(id=f"call-{tool}-{len(output)}", name=tool, arguments=arguments)
     return [
         AssistantMessage(tool_calls=(call,)),
@@ -23,7 +23,7 @@ def called(tool: str, arguments: str, output: str, **result: object) -> list[Mes
 
 
 def saved(store: SessionStore, messages: list[Message], name: str | None = None) -> str:
-    """The id of a closed session of these messages."""
+    """Save a closed session of these messages; return its id."""
     session = store.new(Path("/project"), name=name)
     for message in messages:
         session.append(message)

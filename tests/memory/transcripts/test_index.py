@@ -1,4 +1,4 @@
-"""The index in real SQLite files: what is found, what is gone, and who else may be writing."""
+"""The transcript index in real SQLite files: what is found, what is removed, and simultaneous writers."""
 
 import sqlite3
 import subprocess
@@ -52,7 +52,7 @@ HOSTILE = [
 
 
 def said(session: str, *texts: str, title: str = "", at: float = 1.0, stamp: str = "1") -> SessionDoc:
-    """A session of these turns, user and assistant by turns; their ids are the session's and a number."""
+    """Return a session of these turns, user and assistant alternating; their ids are the session's and a number."""
     turns = tuple(
         TurnDoc(message_id=f"{session}-{number}", role="assistant" if number % 2 else "user", created=at, text=text)
         for number, text in enumerate(texts)
@@ -61,7 +61,7 @@ def said(session: str, *texts: str, title: str = "", at: float = 1.0, stamp: str
 
 
 def called(session: str, text: str, output: str, *, at: float = 1.0) -> SessionDoc:
-    """A session of one call and what it gave back."""
+    """Return a session of one call and its output."""
     turns = (
         TurnDoc(message_id=f"{session}-0", role="assistant", created=at, text=text),
         TurnDoc(message_id=f"{session}-1", role="tool", created=at, text="", output=output),
@@ -95,7 +95,7 @@ def test_a_near_vector_finds_a_turn_that_shares_no_word_unless_it_is_left_out() 
 
 
 def work(session: str, *steps: str) -> SessionDoc:
-    """A session in which an agent takes these steps after one request."""
+    """Return a session in which an agent takes these steps after one request."""
     turns = [TurnDoc(message_id=f"{session}-0", role="user", created=1.0, text="please go on")]
     turns += [
         TurnDoc(message_id=f"{session}-{number}", role="assistant", created=1.0, text=text)
@@ -108,22 +108,22 @@ def work(session: str, *steps: str) -> SessionDoc:
     "query",
     ["the cache of the parser", '"parser cache"', "parser cache in March 2024", "which session did parser cache"],
 )
-def test_near_vectors_change_nothing_in_sessions_of_work_for_words_in_quotes_and_for_dates(query: str) -> None:
+def test_near_vectors_change_nothing_for_sessions_of_work_quoted_words_and_dates(query: str) -> None:
     steps = [f"I changed the parser; its cache number {number} is new" for number in range(10)]
-    talk = said("talk", "the plan", "a parser cache it is", *[f"parser cache {number}" for number in range(10)])
-    index = index_of(work("work", *steps)) if "March" not in query and '"' not in query else index_of(talk)
+    conversation = said("talk", "the plan", "a parser cache it is", *[f"parser cache {number}" for number in range(10)])
+    index = index_of(work("work", *steps)) if "March" not in query and '"' not in query else index_of(conversation)
     near = {("work", "work-0"): 0.9, ("talk", "talk-0"): 0.9}
     with_vectors, without = index.search_turns(query, near=near), index.search_turns(query)
     assert [(hit.id, hit.engine.share) for hit in with_vectors] == [(hit.id, hit.engine.share) for hit in without]
 
 
-def test_near_vectors_find_work_that_shares_hardly_a_word_with_the_query() -> None:
+def test_near_vectors_find_work_that_shares_hardly_any_words_with_the_query() -> None:
     index = index_of(work("work", "the lexer reads commas", "committed the change"), work("other", "a parser", "done"))
     found = [hit.id for hit in index.search_turns("parser of separators", near={("work", "work-1"): 0.8})]
     assert found[:2] == ["other-1", "work-1"]
 
 
-def test_a_question_that_is_near_the_query_lifts_neither_itself_nor_what_follows() -> None:
+def test_a_question_similar_to_the_query_raises_neither_itself_nor_what_follows() -> None:
     turns = ("my knee hurts", "what helps you?", "I bought a lamp")
     people = SessionDoc(
         id="p",
@@ -139,19 +139,19 @@ def test_a_question_that_is_near_the_query_lifts_neither_itself_nor_what_follows
     assert first.id == "p-0"
 
 
-def test_a_query_covers_at_most_all_of_its_words() -> None:
+def test_a_query_is_covered_by_at_most_all_of_its_words() -> None:
     index = index_of(called("a", "ran the tests → exit 1", "panic: untethered glyph run"), said("b", "hello there"))
     found = index.search_turns("the session with the panic about an untethered glyph")
     assert found and all(hit.engine.covered <= 1.0 for hit in found)
 
 
-def test_asked_for_a_session_all_its_turns_count_together() -> None:
+def test_in_a_query_for_a_session_all_its_turns_count_together() -> None:
     work = said("work", "the importer, please", "I look at it", "go on", "repaired; it did not read all of the rows")
     later = said("later", "for the notes: the importer is new, and so is the way in which it reads rows", at=2.0)
     index = index_of(work, later, said("other", "I repaired the lamp", "a poem"))
     asked = index.search_turns("which session repaired the rows of the importer?")
     assert asked[0].where.session == "work"
-    # Each turn stands for its session, so all of them are as sure as the session.
+    # Each turn represents its session, so all of them have the session's confidence.
     covered = {
         session: {round(hit.engine.covered, 6) for hit in asked if hit.where.session == session}
         for session in ("work", "later")
@@ -159,16 +159,16 @@ def test_asked_for_a_session_all_its_turns_count_together() -> None:
     assert covered["work"] == {1.0} and max(covered["later"]) < 1.0
 
 
-def test_asked_about_the_user_what_they_told_of_themselves_comes_first() -> None:
-    told = "Suggest shelves for the hall. By the way, I moved my savings to a bank near the hall."
+def test_a_query_about_the_user_prefers_what_the_user_said_of_themselves() -> None:
+    message = "Suggest shelves for the hall. By the way, I moved my savings to a bank near the hall."
     long = "A bank has savings plans. Compare each bank and its savings, and ask the bank about fees."
-    talk = said("a", told, "Shelves fit above the door.", "how does a bank pay interest on savings", long)
-    index = index_of(talk, said("b", "hello", "a poem"))
+    conversation = said("a", message, "Shelves fit above the door.", "how does a bank pay interest on savings", long)
+    index = index_of(conversation, said("b", "hello", "a poem"))
     assert turns(index, "to which bank did I move my savings?")[0] == "a-0"
     assert turns(index, "which bank pays interest on savings?")[0] != "a-0"
 
 
-def test_words_that_many_outputs_have_find_no_session() -> None:
+def test_words_that_are_in_many_outputs_find_no_session() -> None:
     many = [called(f"s{number}", "read the file", "def convert(value): return value") for number in range(201)]
     assert index_of(*many).search("convert") == ()
 
@@ -181,26 +181,26 @@ def sessions(index: RecallIndex, query: str) -> list[str]:
     return [hit.session_id for hit in index.search(query)]
 
 
-def test_what_was_said_is_found() -> None:
+def test_the_text_of_turns_is_found() -> None:
     index = index_of(said("a", "why does the parser fail?", "the cache is stale"), said("b", "write a poem"))
     (hit,) = index.search("parser")
     assert (hit.session_id, hit.passages[0].message_id, hit.passages[0].role) == ("a", "a-0", "user")
     assert hit.passages[0].snippet == "why does the parser fail?"
 
 
-def test_no_word_in_common_is_no_answer() -> None:
+def test_without_a_common_word_there_is_no_result() -> None:
     index = index_of(said("a", "the parser fails"), said("b", "the cache is stale"))
     assert index.search("zeppelin") == ()
     assert turns(index, "zeppelin") == []
 
 
-def test_the_order_of_the_words_is_free() -> None:
+def test_the_order_of_the_words_does_not_matter() -> None:
     index = index_of(said("a", "the parser loses its cache on reload"), said("b", "a cache"), said("c", "the parser"))
     assert sessions(index, "reload cache parser")[0] == sessions(index, "parser reload cache")[0] == "a"
     assert set(sessions(index, "reload cache parser")) == set(sessions(index, "parser cache reload"))
 
 
-def test_the_words_as_typed_come_first() -> None:
+def test_the_exact_words_come_first() -> None:
     scattered = "cache the parser, the parser, reload the parser cache, cache the reload"
     index = index_of(
         said("a", scattered, at=9.0, title="parser cache reload"), said("b", "we saw parser cache reload once")
@@ -210,7 +210,7 @@ def test_the_words_as_typed_come_first() -> None:
     assert index.search("parser cache reload")[0].passages[0].signals.exact == 3.0
 
 
-def test_the_words_as_typed_are_found_among_many_passages_with_all_of_them() -> None:
+def test_the_exact_words_are_found_among_many_passages_with_all_of_them() -> None:
     scattered = ["reload cache parser " * 3 + f"number {number}" for number in range(20)]
     long = "we saw parser cache reload once, " + "and then something else happened " * 20
     index = index_of(*(said(f"a{number}", *scattered) for number in range(30)), said("b", long))
@@ -218,7 +218,7 @@ def test_the_words_as_typed_are_found_among_many_passages_with_all_of_them() -> 
     assert turns(index, "parser cache reload")[0] == "b-0"
 
 
-def test_a_title_raises_its_session_and_answers_alone() -> None:
+def test_a_title_raises_its_session_and_is_a_result_alone() -> None:
     index = index_of(
         said("a", "the parser fails"),
         said("b", "the parser fails", title="parser work"),
@@ -229,13 +229,13 @@ def test_a_title_raises_its_session_and_answers_alone() -> None:
     assert sessions(index, "parser in:title") == ["b"]
 
 
-def test_the_newest_of_equals_comes_first() -> None:
+def test_of_equal_results_the_newest_comes_first() -> None:
     index = index_of(*(said(f"s{at}", "the parser fails", at=float(at)) for at in (2, 3, 1)))
     assert sessions(index, "parser") == ["s3", "s2", "s1"]
     assert turns(index, "parser") == ["s3-0", "s2-0", "s1-0"]
 
 
-def test_limits_are_obeyed() -> None:
+def test_limits_are_respected() -> None:
     index = index_of(*(said(f"s{number}", *["the parser", "x"] * 9) for number in range(9)))
     assert len(index.search("parser", limit=4)) == 4
     assert [len(hit.passages) for hit in index.search("parser", limit=2, passages=3)] == [3, 3]
@@ -245,7 +245,7 @@ def test_limits_are_obeyed() -> None:
     assert [hit.passages for hit in index.search("parser", limit=1, passages=0)] == [()]
 
 
-def test_neighbours_in_a_session_are_folded() -> None:
+def test_neighbouring_turns_of_a_session_are_merged() -> None:
     index = index_of(said("a", "zorg one", "zorg two", "zorg three", "else", "else", "else", "zorg four"))
     (hit,) = index.search("zorg")
     places = sorted(int(passage.message_id[2:]) for passage in hit.passages)
@@ -253,26 +253,26 @@ def test_neighbours_in_a_session_are_folded() -> None:
     assert 6 in places
 
 
-def test_an_answer_beside_the_question_is_found() -> None:
+def test_an_answer_next_to_the_question_is_found() -> None:
     index = index_of(said("a", "where is the zorg lever?", "in the cellar"), said("b", "the weather"))
     assert "a-1" in turns(index, "zorg lever")
 
 
-def test_sessions_are_left_out_however_well_they_fit() -> None:
+def test_excluded_sessions_are_left_out_however_well_they_match() -> None:
     index = index_of(said("a", *["zorg"] * 600), said("b", "a single zorg among many other words"))
     (hit,) = index.search("zorg", exclude=frozenset({"a"}))
     assert hit.session_id == "b"
     assert index.search("zorg", exclude=frozenset({"a", "b", "unknown"})) == ()
 
 
-def test_quoted_words_must_stand_together() -> None:
+def test_quoted_words_must_be_adjacent() -> None:
     index = index_of(said("a", "the session was not found"), said("b", "session not found"))
     assert sessions(index, '"session not found"') == ["b"]
     assert sessions(index, '"sessions not found"') == ["b"]
     assert set(sessions(index, "session found")) == {"a", "b"}
 
 
-def test_outputs_are_found_only_when_asked_for() -> None:
+def test_outputs_are_found_only_on_request() -> None:
     index = index_of(called("a", "shell: pytest", "Traceback: zorg missing " + "line " * 400), said("b", "zorg"))
     assert sessions(index, "zorg") == ["b"]
     (hit,) = index.search("zorg in:output")
@@ -280,14 +280,14 @@ def test_outputs_are_found_only_when_asked_for() -> None:
     assert "zorg missing" in hit.passages[0].snippet
 
 
-def test_an_output_with_all_words_is_wanted_before_one_with_some() -> None:
+def test_an_output_with_all_words_ranks_before_one_with_some() -> None:
     index = index_of(called("a", "x", "alpha beta"), called("b", "x", "alpha", at=2.0))
     assert sessions(index, "alpha beta in:output") == ["a"]
     assert sessions(index, "alpha gamma in:output") == ["b", "a"]
     assert sessions(index, '"beta alpha" in:output') == []
 
 
-def test_identifiers_are_found_whole_and_in_parts() -> None:
+def test_identifiers_are_found_as_a_whole_and_by_parts() -> None:
     index = index_of(said("a", "see ToolRunner.parse_args in clio/agent/tool_runner.py"), said("b", "a tool"))
     for query in ("ToolRunner", "toolrunner", "tool runner", "tool_runner.py", "parse_args", "parseArgs", "parse args"):
         assert sessions(index, query)[0] == "a", query
@@ -300,7 +300,7 @@ def test_other_scripts_and_accents_are_found() -> None:
     assert sessions(index, "СЕССИЯМ") == ["c"]
 
 
-def test_a_query_of_words_that_say_nothing_still_works() -> None:
+def test_a_query_of_stop_words_only_still_works() -> None:
     index = index_of(said("a", "what was it"), said("b", "nothing"))
     assert sessions(index, "what was it") == ["a"]
 
@@ -312,7 +312,7 @@ def test_a_long_turn_is_found_by_any_of_its_passages() -> None:
     assert "zorg lever" in index.search("zorg lever")[0].passages[0].snippet
 
 
-def test_the_points_say_why() -> None:
+def test_the_scores_explain_the_rank() -> None:
     index = index_of(
         said("a", "the parser loses a zorg", title="zorg work"), said("b", "the parser"), said("c", "the parser again")
     )
@@ -325,7 +325,7 @@ def test_the_points_say_why() -> None:
 
 
 @pytest.mark.parametrize("query", HOSTILE, ids=lambda query: ascii(query[:20]))
-def test_no_query_breaks_out(query: str) -> None:
+def test_no_query_can_inject_sql_or_fts_syntax(query: str) -> None:
     index = index_of(said("a", "the parser and the cache"), called("b", "parser", "the cache of the parser"))
     index.search(query)
     index.search_turns(query)
@@ -334,7 +334,7 @@ def test_no_query_breaks_out(query: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_no_text_at_all_breaks_out(query: str) -> None:
+def test_no_random_text_can_inject_sql_or_fts_syntax(query: str) -> None:
     index = index_of(said("a", query, f"{query} parser"), called("b", "parser", query))
     index.search(query)
     index.search(f'"{query}"')
@@ -344,8 +344,8 @@ def test_no_text_at_all_breaks_out(query: str) -> None:
     index.close()
 
 
-def test_a_common_word_among_many_sessions_still_answers() -> None:
-    """More passages than are ever ranked have the words: rare ones choose, and the newest where there are none."""
+def test_a_common_word_in_many_sessions_still_gives_results() -> None:
+    """More passages have the words than are ever ranked: rare words choose among them, or else the newest are taken."""
     index = RecallIndex(None)
     index.put(said(f"s{number}", *["alpha beta gamma"] * 60, at=float(number)) for number in range(100))
     index.put([said("rare", "alpha and zorg", "alpha beta delta", at=0.0)])
@@ -363,7 +363,7 @@ def test_the_count_of_a_common_word_is_estimated_from_the_newest_passages() -> N
 
 
 def test_a_phrase_of_common_words_is_found_among_passages_with_all_of_them() -> None:
-    """The newest passages with the phrase come first, wherever passages have its words in another order."""
+    """The newest passages with the phrase come first, even if many passages have its words in another order."""
     index = RecallIndex(None)
     texts = ["the beta of alpha is in it", "it is in the alpha of beta"]
     index.put(said(f"s{number}", *texts * 10, at=float(number)) for number in range(40))
@@ -372,7 +372,7 @@ def test_a_phrase_of_common_words_is_found_among_passages_with_all_of_them() -> 
     assert turns(index, "alpha of the beta is it in")[0] != "quoted-0"
 
 
-def test_counts_follow_what_this_and_another_process_write(tmp_path: Path) -> None:
+def test_counts_include_writes_of_this_and_other_processes(tmp_path: Path) -> None:
     index, other = RecallIndex(tmp_path / "index"), RecallIndex(tmp_path / "index")
     index.put([said("a", "the parser", "the parser and the cache")])
     assert index.count_words("parser cache").words == {"parser": 2, "cache": 1}
@@ -383,7 +383,7 @@ def test_counts_follow_what_this_and_another_process_write(tmp_path: Path) -> No
     assert other.count_words("parser cache").words == {"parser": 1, "cache": 0}
 
 
-def test_a_session_put_again_has_only_what_it_has_now() -> None:
+def test_a_session_put_again_has_only_its_current_content() -> None:
     index = index_of(said("a", "the parser", "the cache"), said("b", "parser"))
     index.put([said("a", "the weather", stamp="2")])
     assert sessions(index, "parser") == ["b"]
@@ -391,7 +391,7 @@ def test_a_session_put_again_has_only_what_it_has_now() -> None:
     assert index.stamps() == {"a": "2", "b": "1"}
 
 
-def test_a_session_taken_out_leaves_nothing(tmp_path: Path) -> None:
+def test_a_removed_session_leaves_nothing(tmp_path: Path) -> None:
     index = RecallIndex(tmp_path / "index")
     index.put([said("a", "the parser " * 300, title="parser"), called("b", "parser", "parser zorg")])
     index.remove(["a", "b", "never there"])
@@ -407,7 +407,7 @@ def test_a_session_taken_out_leaves_nothing(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_session_grows_at_its_end_and_its_last_turn_changes() -> None:
+def test_a_session_grows_at_its_end_and_its_last_turn_may_change() -> None:
     index = index_of(said("a", "the parser", "let me look"))
     new = (
         TurnDoc(message_id="a-1", role="assistant", created=2.0, text="let me look\nread words.py", output="zorg"),
@@ -421,7 +421,7 @@ def test_a_session_grows_at_its_end_and_its_last_turn_changes() -> None:
     assert turns(index, "words.py")[0] == "a-1"
 
 
-def test_a_session_that_is_not_there_or_another_by_now_does_not_grow() -> None:
+def test_a_missing_or_changed_session_does_not_grow() -> None:
     index = index_of()
     assert not index.extend("a", (), after="1", stamp="2", updated=3.0)
     assert index.stamps() == {}
@@ -430,7 +430,7 @@ def test_a_session_that_is_not_there_or_another_by_now_does_not_grow() -> None:
     assert index.stamps() == {"a": "1"}
 
 
-def test_texts_come_back_as_they_were_after_many_small_changes() -> None:
+def test_texts_are_unchanged_after_many_small_changes() -> None:
     index = index_of(said("a", "first zorg0"))
     for number in range(1, 40):
         text = f"zorg{number} " + "é漢 padding " * 60
@@ -454,7 +454,7 @@ def test_a_message_is_not_found_by_the_title_of_its_session_alone() -> None:
     assert "a-2" in found and "a-0" not in found
 
 
-def test_another_spelling_of_a_compound_is_no_missing_word() -> None:
+def test_another_spelling_of_a_compound_does_not_count_as_missing() -> None:
     index = index_of(said("a", "parse_args is in cli.py"), said("b", "the parseargs of the other tool"))
     (hit,) = [hit for hit in index.search_turns("parse_args cli") if hit.where.session == "a"]
     assert hit.engine.words >= 3
@@ -464,7 +464,7 @@ def test_another_spelling_of_a_compound_is_no_missing_word() -> None:
     index.close()
 
 
-def test_a_batch_that_fails_leaves_nothing_of_itself() -> None:
+def test_a_failed_batch_leaves_nothing() -> None:
     index = index_of(said("a", "parser"))
 
     def docs() -> list[SessionDoc]:
@@ -478,7 +478,7 @@ def test_a_batch_that_fails_leaves_nothing_of_itself() -> None:
     assert sessions(index, "parser") == ["a"]
 
 
-def test_an_index_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+def test_an_index_can_be_opened_again(tmp_path: Path) -> None:
     index = RecallIndex(tmp_path / "index")
     index.put([said("a", "the parser")])
     index.close()
@@ -487,7 +487,7 @@ def test_an_index_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
     again.close()
 
 
-def test_another_version_is_not_touched(tmp_path: Path) -> None:
+def test_another_version_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "index"
     RecallIndex(path).close()
     with sqlite3.connect(path) as database:
@@ -533,7 +533,7 @@ index.close()
 """
 
 
-def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
+def test_two_processes_write_at_the_same_time_and_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "index"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("left", "right")]
     assert [writer.wait(60) for writer in writers] == [0, 0]
@@ -565,8 +565,8 @@ def test_one_thread_searches_while_another_writes(tmp_path: Path) -> None:
     index.close()
 
 
-def test_a_text_that_another_process_moves_is_read_where_it_is_now(tmp_path: Path) -> None:
-    """Turns and blocks are kept from one search to the next."""
+def test_a_text_moved_by_another_process_is_read_at_its_new_place(tmp_path: Path) -> None:
+    """Turns and blocks are cached between searches."""
     first, second = RecallIndex(tmp_path / "index.sqlite"), RecallIndex(tmp_path / "index.sqlite")
     first.put([said("a", "the parser needs a cache", "done"), said("b", "a cache of another kind")])
     assert first.search("parser cache")[0].session_id == "a"
@@ -578,7 +578,7 @@ def test_a_text_that_another_process_moves_is_read_where_it_is_now(tmp_path: Pat
     second.close()
 
 
-def test_searches_of_long_texts_keep_little_of_them_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_of_long_texts_keep_little_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.memory.transcripts.database.MAX_CACHED_BYTES", 800_000)
     index = RecallIndex(None)
     names = [f"{first}{second}" for first in ("red", "blue", "dark", "pale") for second in ("fox", "owl", "elk", "bee")]
@@ -588,10 +588,10 @@ def test_searches_of_long_texts_keep_little_of_them_in_memory(monkeypatch: pytes
     try:
         for name in names:
             assert index.search(name, limit=1)[0].session_id == name
-        held, _ = tracemalloc.get_traced_memory()
+        held_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held < 2_000_000 < len(log) * len(names)
+    assert held_bytes < 2_000_000 < len(log) * len(names)
     index.close()
 
 
@@ -617,7 +617,7 @@ def test_a_search_reads_one_state_while_another_process_writes(tmp_path: Path) -
     theirs.close()
 
 
-def test_a_title_is_found_by_its_rare_word_beside_hundreds_with_the_common_one() -> None:
+def test_a_title_is_found_by_its_rare_word_among_hundreds_with_the_common_one() -> None:
     index = RecallIndex(None)
     index.put([said(f"s{number}", "something", title=f"release {number} notes") for number in range(700)])
     index.put([said("rare", "something", title="release of the parser")])

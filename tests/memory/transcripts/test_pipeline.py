@@ -1,4 +1,4 @@
-"""The ranking by itself: which passage weighs more, and what its neighbours, session and title do to it."""
+"""Ranking alone: the weight of a passage, and the effect of its neighbours, session and title."""
 
 import pytest
 
@@ -51,21 +51,21 @@ def order(items: list[Scored]) -> list[tuple[int, int]]:
     return [(item.turn.session, item.turn.place) for item in items]
 
 
-def test_more_words_of_the_query_weigh_more() -> None:
+def test_more_words_of_the_query_count_more() -> None:
     assert weigh("parser cache bug", "a bug in the parser cache") > weigh("parser cache bug", "a bug, a bug, a bug")
 
 
-def test_a_rare_word_weighs_more_than_a_common_one() -> None:
+def test_a_rare_word_counts_more_than_a_common_one() -> None:
     assert weigh("zorg file", "the zorg", [5.0, 0.5]) > weigh("zorg file", "the file", [5.0, 0.5])
     assert compute_idf(1000, 3) > compute_idf(1000, 300) > compute_idf(1000, 1000) > 0
 
 
-def test_words_next_to_each_other_weigh_more() -> None:
+def test_adjacent_words_count_more() -> None:
     together, apart = "the support group met", "the group asked for what we call support"
     assert weigh("support group", together) > weigh("support group", apart)
 
 
-def test_a_short_passage_weighs_more_than_a_long_one() -> None:
+def test_a_short_passage_counts_more_than_a_long_one() -> None:
     assert weigh("zorg", "zorg it") > weigh("zorg", "zorg " + "and other words " * 30)
 
 
@@ -73,25 +73,25 @@ def test_another_form_of_a_word_counts_a_little_less() -> None:
     assert weigh("go", "we go there") > weigh("go", "we went there") > 0
 
 
-def test_the_words_as_they_were_typed_are_noticed() -> None:
+def test_the_exact_words_are_detected() -> None:
     query = parse_query("fix the parser")
     weighed = make_passage_scorer(query, [1.0] * len(query.terms), 20.0)
     assert weighed(extract_stems("please fix the parser")).exact
     assert not weighed(extract_stems("the parser fix")).exact
 
 
-def test_an_exact_match_comes_first_whatever_is_round_the_others() -> None:
+def test_an_exact_match_is_first_whatever_surrounds_the_others() -> None:
     others = [Scored(turn=turn(place, role="user"), score=9.0) for place in range(1, 9)]
     exact = Scored(turn=turn(1, session=2), score=3.0, exact=True)
     assert ranked([*others, exact], {1: 9.0})[0] == (2, 1)
 
 
-def test_a_neighbour_lifts_a_turn() -> None:
+def test_a_neighbour_raises_the_score_of_a_turn() -> None:
     items = [Scored(turn=turn(1), score=5.0), Scored(turn=turn(2), score=1.0), Scored(turn=turn(7), score=1.1)]
     assert ranked(items) == [(1, 1), (1, 2), (1, 7)]
 
 
-def test_a_user_turn_is_worth_more_where_a_turn_is_wanted_and_not_where_a_session_is() -> None:
+def test_a_user_turn_counts_more_in_queries_for_turns_but_not_for_sessions() -> None:
     items = [Scored(turn=turn(1, role="user"), score=1.0), Scored(turn=turn(1, session=2), score=1.2)]
     assert ranked(items)[0] == (1, 1)
     assert order(rank_by_text(items, {}))[0] == (2, 1)
@@ -102,12 +102,12 @@ def test_a_title_raises_its_session() -> None:
     assert order(rank_by_text(items, {1: 2.0}))[0] == (1, 1)
 
 
-def test_the_newest_of_equals_comes_first() -> None:
+def test_of_equal_results_the_newest_comes_first() -> None:
     items = [Scored(turn=turn(1, session=number, created=float(number)), score=1.0) for number in (2, 3, 1)]
     assert ranked(items) == [(3, 1), (2, 1), (1, 1)]
 
 
-def test_a_session_that_has_all_words_beats_one_that_has_half_of_them() -> None:
+def test_a_session_with_all_words_beats_one_with_half_of_them() -> None:
     half = Scored(turn=turn(1), score=1.1, found=frozenset({0}))
     first = Scored(turn=turn(1, session=2), score=1.0, found=frozenset({0}))
     second = Scored(turn=turn(9, session=2), score=0.4, found=frozenset({1}))
@@ -125,21 +125,21 @@ def test_turns_are_grouped_in_their_order() -> None:
     assert {session: len(turns) for session, turns in group_by_session(items).items()} == {2: 2, 1: 1}
 
 
-def test_between_people_the_answer_comes_before_the_question_it_answers() -> None:
+def test_in_conversations_between_people_the_answer_ranks_before_its_question() -> None:
     question = Scored(turn=turn(1, role="user", asks=ENDS_ASKING), score=3.0)
     answer = Scored(turn=turn(2, role="user"), score=0.6)
     assert ranked([question, answer], talk="people") == [(1, 2), (1, 1)]
 
 
-def test_between_people_the_answer_to_a_follow_up_question_is_about_the_turn_before_it() -> None:
-    told = Scored(turn=turn(1, role="user"), score=3.0)
+def test_in_conversations_between_people_a_follow_up_question_refers_to_the_turn_before() -> None:
+    statement = Scored(turn=turn(1, role="user"), score=3.0)
     follow_up, answer = turn(2, role="user", asks=ONLY_ASKS), Scored(turn=turn(3, role="user"), score=0.0)
     other = Scored(turn=turn(1, session=2, role="user"), score=1.0)
-    items = [told, Scored(turn=follow_up, score=0.0), answer, other]
+    items = [statement, Scored(turn=follow_up, score=0.0), answer, other]
     assert ranked(items, talk="people")[:2] == [(1, 1), (1, 3)]
 
 
-def test_a_reply_lifts_the_request_before_it() -> None:
+def test_a_reply_raises_the_request_before_it() -> None:
     request = Scored(turn=turn(1, role="user"), score=1.0)
     reply = Scored(turn=turn(2), score=2.0)
     other = Scored(turn=turn(1, session=2, role="user"), score=1.3)
@@ -148,13 +148,13 @@ def test_a_reply_lifts_the_request_before_it() -> None:
 
 
 @pytest.mark.parametrize("talk", ["assistant", "agent"])
-def test_a_statement_comes_before_a_question_with_the_same_words(talk: SessionKind) -> None:
+def test_a_statement_ranks_before_a_question_with_the_same_words(talk: SessionKind) -> None:
     asked = Scored(turn=turn(1, role="user", asks=ONLY_ASKS), score=1.2)
     stated = Scored(turn=turn(1, session=2, role="user"), score=1.0)
     assert ranked([asked, stated], talk=talk) == [(2, 1), (1, 1)]
 
 
-def test_the_same_question_asked_before_is_not_its_own_answer() -> None:
+def test_the_same_question_asked_before_is_not_an_answer() -> None:
     asked = Scored(turn=turn(1, role="user", asks=ONLY_ASKS), score=3.0, exact=True)
     exact = Scored(turn=turn(1, session=2, role="user"), score=1.0, exact=True)
     assert ranked([asked, exact])[0] == (2, 1)
@@ -173,7 +173,7 @@ def test_the_same_question_asked_before_is_not_its_own_answer() -> None:
         ("漢字は何ですか？", ONLY_ASKS),
     ],
 )
-def test_what_a_message_does_is_told_from_its_sentences(text: str, kind: int) -> None:
+def test_statements_requests_and_questions_are_distinguished(text: str, kind: int) -> None:
     assert classify_message(text) == kind
 
 
@@ -191,11 +191,11 @@ def test_what_a_message_does_is_told_from_its_sentences(text: str, kind: int) ->
         ("port 8080 and version 3.11", []),
     ],
 )
-def test_dates_are_read_as_far_as_they_are_named(text: str, dates: list[tuple[int | None, ...]]) -> None:
+def test_dates_are_read_as_precisely_as_they_are_given(text: str, dates: list[tuple[int | None, ...]]) -> None:
     assert [(date.year, date.month, date.day) for date in find_named_dates(text)] == dates
 
 
-def test_vectors_are_two_fifths_of_the_score_and_add_turns_without_a_word_of_the_query() -> None:
+def test_vectors_are_two_fifths_of_the_score_and_add_turns_without_a_shared_word() -> None:
     words, both, near, far = (turn(place) for place in (1, 2, 3, 4))
     cosines = {both.key: (both, 0.9), near.key: (near, 0.5), far.key: (far, 0.1)}
     found = fuse_meaning([Scored(turn=words, score=2.0), Scored(turn=both, score=1.0)], cosines)
@@ -205,14 +205,14 @@ def test_vectors_are_two_fifths_of_the_score_and_add_turns_without_a_word_of_the
 
 
 @pytest.mark.parametrize(("cosine", "share"), [(0.9, 1.0), (0.4, 0.5), (0.3, 0.0), (0.1, 0.0)])
-def test_a_single_near_turn_counts_by_how_near_it_is(cosine: float, share: float) -> None:
+def test_a_single_near_turn_counts_by_its_similarity(cosine: float, share: float) -> None:
     near = turn(1)
     [found] = fuse_meaning([], {near.key: (near, cosine)})
     assert found.score == pytest.approx(0.4 * share)
 
 
 @pytest.mark.parametrize(("date", "least"), [((2024, None, None), 0.7), ((2024, 3, None), 0.1), ((2024, 3, 1), 0.0)])
-def test_a_named_date_lifts_what_was_said_then(date: tuple[int, int | None, int | None], least: float) -> None:
+def test_a_date_in_the_query_raises_turns_of_that_date(date: tuple[int, int | None, int | None], least: float) -> None:
     ((start, _),) = NamedDate(year=2024, month=3).spans([])
     year, month, day = date
     other = Scored(turn=turn(1, created=start - 400 * 86_400), score=1.0)
@@ -223,7 +223,7 @@ def test_a_named_date_lifts_what_was_said_then(date: tuple[int, int | None, int 
     ]
 
 
-def test_an_output_lifts_the_turn_that_called_the_tool_by_the_words_only_the_output_has() -> None:
+def test_an_output_raises_the_turn_of_its_call_by_words_only_the_output_has() -> None:
     call = Scored(turn=turn(1), score=1.0, found=frozenset({0}))
     found = add_outputs([call], {7: frozenset({0, 1}), 8: frozenset({1})}, {7: call.turn, 8: turn(5)}, [2.0, 2.0])
     assert {item.turn.place: (item.score, item.found) for item in found} == {

@@ -1,4 +1,4 @@
-"""What the questions that ship with clio get for an answer: a change that finds less is noticed.
+"""Answers to the questions that ship with clio: detects a change that finds less.
 
 `python bench/recall_quality.py` prints the whole table.
 """
@@ -45,7 +45,7 @@ def share(history: dict[str, Any], answers: list[list[Any]], golds: list[set[Any
     return 100 * sum(hits) / len(hits)
 
 
-def test_the_turn_that_says_it_is_found(history: dict[str, Any], index: RecallIndex) -> None:
+def test_the_turn_with_the_answer_is_found(history: dict[str, Any], index: RecallIndex) -> None:
     found = [index.search_turns(query["text"]) for query in history["queries"]]
     answers = [[(hit.where.session, hit.id) for hit in hits] for hits in found]
     golds = [{(session, turn) for session, turn in query["gold"]} for query in history["queries"]]
@@ -54,7 +54,7 @@ def test_the_turn_that_says_it_is_found(history: dict[str, Any], index: RecallIn
     assert share(history, answers, golds, 10) >= 95
 
 
-def test_the_session_that_did_it_is_found(history: dict[str, Any], index: RecallIndex) -> None:
+def test_the_session_that_did_the_work_is_found(history: dict[str, Any], index: RecallIndex) -> None:
     answers = [[hit.session_id for hit in index.search(query["text"])] for query in history["queries"]]
     golds = [{session for session, _ in query["gold"]} for query in history["queries"]]
     assert share(history, answers, golds, 1) >= 91

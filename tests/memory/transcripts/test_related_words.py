@@ -1,4 +1,4 @@
-"""Related words of a query, and what "I" and "we" in it ask about."""
+"""Related words of a query, and the meaning of "I" and "we" in it."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.query import parse_query
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 
-Said = tuple[str, str]
+RoleAndText = tuple[str, str]
 """Role and text of a turn."""
 
 
-def find_first(sessions: dict[str, list[Said]], query: str) -> str:
-    """The session of the best turn for a query."""
+def find_first(sessions: dict[str, list[RoleAndText]], query: str) -> str:
+    """Return the session of the best turn for a query."""
     index = RecallIndex(None)
     index.put(
         SessionDoc(
@@ -29,7 +29,7 @@ def find_first(sessions: dict[str, list[Said]], query: str) -> str:
     return index.search_turns(query, limit=5)[0].where.session
 
 
-FILLER: dict[str, list[Said]] = {
+FILLER: dict[str, list[RoleAndText]] = {
     f"filler{number}": [("user", f"look at part {number} of the page"), ("assistant", "read it")] for number in range(6)
 }
 
@@ -55,13 +55,13 @@ def test_another_word_with_the_same_stem_has_no_related_words_of_it(word: str) -
     assert not {"crucial", "essential", "college", "company"}.intersection(term.related)
 
 
-def test_a_related_word_finds_an_answer_without_the_word_of_the_query() -> None:
+def test_a_related_word_finds_an_answer_without_the_query_word() -> None:
     sessions = FILLER | {"gift": [("user", "I took my husband to the opera"), ("assistant", "how nice")]}
     assert find_first(sessions, "spouse opera") == "gift"
 
 
-def test_we_asks_about_work_where_sessions_are_an_agents() -> None:
-    work: dict[str, list[Said]] = {
+def test_we_refers_to_work_in_sessions_of_an_agent() -> None:
+    work: dict[str, list[RoleAndText]] = {
         f"work{number}": [("user", "continue"), *[("assistant", f"edited chart{number}.py")] * 4] for number in range(8)
     }
     sessions = work | {
@@ -75,15 +75,15 @@ def test_we_asks_about_work_where_sessions_are_an_agents() -> None:
     assert find_first(sessions, "did we delete the old chart code") == "done"
 
 
-def test_we_in_a_query_for_a_session_asks_about_work() -> None:
+def test_we_in_a_query_for_a_session_refers_to_work() -> None:
     assert not parse_query("where did we speed up the importer?").of_user
     assert not parse_query("the time when we lost the index").of_user
     assert parse_query("did we book the hotel?").of_user
     assert parse_query("where did we put my passport?").of_user
 
 
-def test_a_session_that_did_the_work_comes_before_one_that_asked_for_it() -> None:
-    work: dict[str, list[Said]] = {
+def test_a_session_that_did_the_work_ranks_before_one_that_asked_for_it() -> None:
+    work: dict[str, list[RoleAndText]] = {
         f"work{number}": [("user", "continue"), *[("assistant", f"edited chart{number}.py")] * 4] for number in range(4)
     }
     sessions = work | {
@@ -98,7 +98,7 @@ def test_a_session_that_did_the_work_comes_before_one_that_asked_for_it() -> Non
 
 
 def test_words_related_to_vague_ones_find_nothing_in_sessions_of_work() -> None:
-    work: dict[str, list[Said]] = {
+    work: dict[str, list[RoleAndText]] = {
         f"work{number}": [
             ("user", "continue"),
             *[("assistant", f"edited locks{number}.py, the locks are held")] * 4,

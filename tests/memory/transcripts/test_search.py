@@ -1,4 +1,4 @@
-"""The interface of recall: what it answers, whatever state the sessions and the index are in."""
+"""The interface of transcript search: results for any state of the sessions and the index."""
 
 import os
 import random
@@ -34,7 +34,7 @@ def found(recall: Recall) -> list[str]:
     return [hit.session_id for hit in recall.sessions]
 
 
-def test_a_session_is_found_by_what_was_said_in_it(store: SessionStore, cache: Path) -> None:
+def test_a_session_is_found_by_its_text(store: SessionStore, cache: Path) -> None:
     wanted = saved(store, said("why does the parser fail on empty input?"), name="parser")
     saved(store, said("write a poem about ferns"))
     answer = SessionRecall(store, cache).search("parser empty")
@@ -44,13 +44,13 @@ def test_a_session_is_found_by_what_was_said_in_it(store: SessionStore, cache: P
     assert (answer.unsearched, answer.unreadable) == (0, ())
 
 
-def test_no_word_in_common_is_no_answer(store: SessionStore, cache: Path) -> None:
+def test_without_a_common_word_there_is_no_result(store: SessionStore, cache: Path) -> None:
     saved(store, said("an owl"))
     recall = SessionRecall(store, cache)
     assert recall.search("quantum") == recall.search("") == Recall()
 
 
-def test_the_session_that_asks_is_left_out_or_marked(store: SessionStore, cache: Path) -> None:
+def test_the_current_session_is_left_out_or_marked(store: SessionStore, cache: Path) -> None:
     other = saved(store, said("an owl"))
     current = saved(store, said("an owl"))
     recall = SessionRecall(store, cache)
@@ -59,7 +59,7 @@ def test_the_session_that_asks_is_left_out_or_marked(store: SessionStore, cache:
     assert {hit.session_id: hit.current for hit in answer.sessions} == {other: False, current: True}
 
 
-def test_the_running_session_waits_for_no_one(store: SessionStore, cache: Path) -> None:
+def test_indexing_the_running_session_waits_for_no_lock(store: SessionStore, cache: Path) -> None:
     session = store.new(Path("/project"))
     session.append(UserMessage(content="an owl"))
     answer = SessionRecall(store, cache).search("owl", current=session.id)
@@ -67,7 +67,7 @@ def test_the_running_session_waits_for_no_one(store: SessionStore, cache: Path) 
     session.close()
 
 
-def test_the_limits_are_of_sessions_and_of_passages_in_all(store: SessionStore, cache: Path) -> None:
+def test_the_limits_apply_to_sessions_and_to_all_passages(store: SessionStore, cache: Path) -> None:
     for _ in range(4):
         saved(store, said(*(f"{word} owl {word}" for word in ("snow", "barn", "horned", "tawny", "little"))))
     recall = SessionRecall(store, cache)
@@ -89,7 +89,7 @@ def test_each_session_gets_its_best_passage_before_any_gets_a_second(store: Sess
     assert [len(hit.passages) for hit in answer.sessions] == [2, 1, 1]
 
 
-def test_no_file_is_made_without_a_cache_or_without_a_session(store: SessionStore, tmp_path: Path) -> None:
+def test_no_file_is_created_without_a_cache_or_without_a_session(store: SessionStore, tmp_path: Path) -> None:
     assert SessionRecall(store, tmp_path / ".clio" / "cache").search("owl") == Recall()
     assert list(tmp_path.iterdir()) == []
     id = saved(store, said("an owl"))
@@ -102,7 +102,7 @@ def test_no_file_is_made_without_a_cache_or_without_a_session(store: SessionStor
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
-def test_the_index_is_for_its_owner_only_and_no_business_of_git(store: SessionStore, cache: Path) -> None:
+def test_the_index_is_readable_only_by_its_owner_and_ignored_by_git(store: SessionStore, cache: Path) -> None:
     saved(store, said("an owl"))
     SessionRecall(store, cache).search("owl")
     assert stat.S_IMODE((cache / "recall.sqlite").stat().st_mode) == 0o600
@@ -179,7 +179,7 @@ DAMAGE = [
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("while_open", [False, True])
-def test_whatever_happens_to_the_index_the_answer_is_right(
+def test_results_are_correct_whatever_happens_to_the_index(
     store: SessionStore, cache: Path, damage: Callable[[Path], None], *, while_open: bool
 ) -> None:
     ids = [saved(store, said(f"an owl called animal{number}", "hoots " * 400)) for number in range(12)]
@@ -199,7 +199,7 @@ def test_whatever_happens_to_the_index_the_answer_is_right(
 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(40))
-def test_flipped_bits_never_raise(store: SessionStore, cache: Path, seed: int) -> None:
+def test_flipped_bits_never_raise_an_error(store: SessionStore, cache: Path, seed: int) -> None:
     for number in range(6):
         saved(store, said(f"an owl called animal{number}", "it hoots and flies " * 40))
     recall = SessionRecall(store, cache)
@@ -218,7 +218,7 @@ def test_flipped_bits_never_raise(store: SessionStore, cache: Path, seed: int) -
     recall.close()
 
 
-def test_what_stood_in_the_place_of_the_index_is_kept(store: SessionStore, cache: Path) -> None:
+def test_a_file_or_folder_in_place_of_the_index_is_kept(store: SessionStore, cache: Path) -> None:
     saved(store, said("an owl"))
     (cache / "recall.sqlite").mkdir(parents=True)
     (cache / "recall.sqlite" / "mine").write_text("file")
@@ -237,7 +237,7 @@ def test_the_index_is_not_written_through_a_link(store: SessionStore, cache: Pat
     assert (tmp_path / "target").read_text() == "precious"
 
 
-def test_where_nothing_can_be_written_the_answers_are_the_same(store: SessionStore, tmp_path: Path) -> None:
+def test_results_are_the_same_if_nothing_can_be_written(store: SessionStore, tmp_path: Path) -> None:
     id = saved(store, said("an owl"))
     (tmp_path / "file").write_text("")
     for cache in (tmp_path / "file" / "cache", Path("/proc/cache")):
@@ -260,7 +260,7 @@ print(len(recall.search("owl", max_sessions=50, max_results=50).sessions), recal
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
-def test_a_full_disk_changes_no_answer(store: SessionStore, cache: Path) -> None:
+def test_a_full_disk_changes_no_result(store: SessionStore, cache: Path) -> None:
     import subprocess
 
     for number in range(20):
@@ -270,7 +270,7 @@ def test_a_full_disk_changes_no_answer(store: SessionStore, cache: Path) -> None
     assert (done.stdout, done.stderr) == ("20 0\n", "")
 
 
-def test_without_time_the_newest_are_searched_and_the_others_counted(store: SessionStore, cache: Path) -> None:
+def test_without_time_the_newest_sessions_are_searched_and_the_others_counted(store: SessionStore, cache: Path) -> None:
     ids = [saved(store, said("an owl")) for _ in range(5)]
     recall = SessionRecall(store, cache)
     answer = recall.search("owl", deadline_s=0.0)
@@ -279,7 +279,7 @@ def test_without_time_the_newest_are_searched_and_the_others_counted(store: Sess
     assert set(found(recall.search("owl"))) == set(ids)
 
 
-def test_a_deleted_session_is_no_answer_even_without_time(store: SessionStore, cache: Path) -> None:
+def test_a_deleted_session_is_no_result_even_without_time(store: SessionStore, cache: Path) -> None:
     ids = [saved(store, said("an owl")) for _ in range(2)]
     recall = SessionRecall(store, cache)
     recall.search("owl")
@@ -287,7 +287,7 @@ def test_a_deleted_session_is_no_answer_even_without_time(store: SessionStore, c
     assert found(recall.search("owl", deadline_s=0.0)) == [ids[1]]
 
 
-def test_the_background_is_stopped_between_steps_and_tells_how_far_it_is(store: SessionStore, cache: Path) -> None:
+def test_background_indexing_stops_between_steps_and_reports_its_progress(store: SessionStore, cache: Path) -> None:
     for number in range(30):
         saved(store, said(f"animal{number}", "hoots " * 2_000))
     recall = SessionRecall(store, cache)
@@ -307,7 +307,7 @@ def test_the_background_is_stopped_between_steps_and_tells_how_far_it_is(store: 
     assert recall.refresh() == 0
 
 
-def test_a_search_and_the_background_share_the_work(store: SessionStore, cache: Path) -> None:
+def test_a_search_and_background_indexing_share_the_work(store: SessionStore, cache: Path) -> None:
     ids = [saved(store, said(f"animal{number}", "hoots " * 2_000)) for number in range(40)]
     recall = SessionRecall(store, cache)
     counts: list[int] = []
@@ -319,14 +319,14 @@ def test_a_search_and_the_background_share_the_work(store: SessionStore, cache: 
     assert recall.refresh() == 0
 
 
-def test_sessions_that_cannot_be_read_are_named(store: SessionStore, cache: Path) -> None:
+def test_unreadable_sessions_are_named(store: SessionStore, cache: Path) -> None:
     id = saved(store, said("an owl"))
     (store.folder / "broken.json").write_text("{")
     answer = SessionRecall(store, cache).search("owl")
     assert (found(answer), answer.unreadable) == ([id], ("broken",))
 
 
-def test_sessions_of_the_original_are_found_whole(tmp_path: Path) -> None:
+def test_sessions_of_the_original_are_found_completely(tmp_path: Path) -> None:
     store = SessionStore(lay_out_perl_tree(tmp_path / ".clio") / "sessions")
     recall = SessionRecall(store, tmp_path / ".clio" / "cache")
     window = {message.id for message in store.open(TRIMMED, persist=False).messages}

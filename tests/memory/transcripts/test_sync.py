@@ -1,4 +1,4 @@
-"""The index follows the files: what changed is read, what did not is not, whatever happened to the folder."""
+"""The index follows the session files: changed ones are read, others are not, whatever happens in the folder."""
 
 import multiprocessing
 import os
@@ -21,7 +21,7 @@ from tests.memory.transcripts.sessions import called, said, saved
 
 
 def saved_with_output(store: SessionStore, output: str) -> str:
-    """The id of a closed session with one result, whose whole text is a blob."""
+    """Save a closed session with one result whose whole text is a blob; return its id."""
     session = store.new(Path("/project"))
     handle = session.write_blob(output)
     for message in (*said("read it"), *called("read_file", '{"path":"zoo.txt"}', "begin … end", blob=handle)):
@@ -48,7 +48,7 @@ def sync(store: SessionStore, index: RecallIndex) -> SessionSync:
 
 
 def caught_up(sync: SessionSync, index: RecallIndex, *, outputs: bool = False) -> int:
-    """How many sessions had to be read."""
+    """Return how many sessions had to be read."""
     sync.scan()
     sync.compare(index, outputs=outputs)
     read = 0
@@ -61,7 +61,7 @@ def found(index: RecallIndex, query: str) -> list[str]:
     return [hit.session_id for hit in index.search(query)]
 
 
-def test_only_what_changed_is_read(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+def test_only_changed_sessions_are_read(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
     ids = [saved(store, said(f"talk number {number}")) for number in range(5)]
     assert caught_up(sync, index) == 5
     assert caught_up(sync, index) == 0
@@ -73,7 +73,7 @@ def test_only_what_changed_is_read(store: SessionStore, index: RecallIndex, sync
     assert found(index, "walrus") == [ids[2]]
 
 
-def test_another_run_of_clio_reads_nothing_again(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+def test_the_next_run_of_clio_reads_nothing_again(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
     saved(store, said("one"))
     caught_up(sync, index)
     later = SessionSync(store.folder)
@@ -81,7 +81,7 @@ def test_another_run_of_clio_reads_nothing_again(store: SessionStore, index: Rec
     assert caught_up(later, index) == 0
 
 
-def test_what_another_clio_has_indexed_meanwhile_is_not_read_again(
+def test_sessions_indexed_by_another_clio_are_not_read_again(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     other = SessionSync(store.folder)
@@ -91,7 +91,9 @@ def test_what_another_clio_has_indexed_meanwhile_is_not_read_again(
     assert caught_up(sync, index) == 0
 
 
-def test_deleted_sessions_leave_the_index(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+def test_deleted_sessions_are_removed_from_the_index(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
     first, second = saved(store, said("an owl")), saved(store, said("an owl"))
     caught_up(sync, index)
     store.delete(first)
@@ -114,7 +116,7 @@ def test_the_newest_sessions_are_read_first(store: SessionStore, index: RecallIn
     assert 0 < len(index.stamps()) < 6
 
 
-def test_a_running_session_is_found_by_its_newest_words(
+def test_a_running_session_is_found_by_its_newest_text(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     session = store.new(Path("/project"))
@@ -126,7 +128,7 @@ def test_a_running_session_is_found_by_its_newest_words(
     session.close()
 
 
-def test_of_a_session_that_grows_only_the_growth_is_read(
+def test_of_a_growing_session_only_the_new_part_is_read(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     session = store.new(Path("/project"))
@@ -135,7 +137,7 @@ def test_of_a_session_that_grows_only_the_growth_is_read(
     caught_up(sync, index)
     journal = store.folder / f"{session.id}.journal.jsonl"
     data = journal.read_bytes()
-    journal.write_bytes(data.replace(b"an owl", b"a rat "))  # in the same inode, in the same length
+    journal.write_bytes(data.replace(b"an owl", b"a rat "))  # with the same inode and the same length
     session.append(UserMessage(content="a walrus"))
     caught_up(sync, index)
     assert found(index, "walrus") == [session.id]
@@ -144,7 +146,7 @@ def test_of_a_session_that_grows_only_the_growth_is_read(
     session.close()
 
 
-def test_a_call_gets_its_outcome_when_the_result_comes(
+def test_a_call_gets_its_outcome_when_the_result_arrives(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     session = store.new(Path("/project"))
@@ -161,7 +163,7 @@ def test_a_call_gets_its_outcome_when_the_result_comes(
     session.close()
 
 
-def test_a_closed_and_a_resumed_session_are_known_with_all_their_words(
+def test_a_closed_and_resumed_session_is_indexed_completely(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     id = saved(store, said("an owl", "hoots"))
@@ -176,7 +178,7 @@ def test_a_closed_and_a_resumed_session_are_known_with_all_their_words(
     assert found(index, "walrus") == found(index, "owl") == found(index, "newt") == [id]
 
 
-def test_a_new_name_is_known(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+def test_a_renamed_session_is_found_by_its_new_name(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
     session = store.new(Path("/project"))
     session.append(UserMessage(content="an owl"))
     caught_up(sync, index)
@@ -196,7 +198,7 @@ def test_trimmed_messages_are_found(store: SessionStore, index: RecallIndex, syn
     assert found(index, "owl") == [session.id]
 
 
-def test_a_long_session_goes_in_by_parts_and_is_whole_in_the_end(
+def test_a_long_session_is_indexed_in_parts_and_is_complete_in_the_end(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     words = [f"word{number} " + "filler " * 20 for number in range(60)]
@@ -206,14 +208,14 @@ def test_a_long_session_goes_in_by_parts_and_is_whole_in_the_end(
     assert sync.step(index, chars=500).left == 1
     assert found(index, "word0") == [id]
     assert found(index, "word59") == []
-    stopped = SessionSync(store.folder)  # as after a kill: the beginning alone is not taken for the whole
+    stopped = SessionSync(store.folder)  # as after a kill: the beginning is not taken for the whole
     stopped.begin(index)
     assert caught_up(stopped, index) == 1
     assert found(index, "word0") == found(index, "word59") == [id]
     assert caught_up(sync, index) == 0
 
 
-def test_two_clios_that_put_one_long_session_leave_it_whole(
+def test_a_long_session_indexed_by_two_clios_is_complete(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     words = [f"word{number} " + "filler " * 20 for number in range(60)]
@@ -224,14 +226,14 @@ def test_two_clios_that_put_one_long_session_leave_it_whole(
     sync.compare(index)
     for _ in range(3):
         sync.step(index, chars=2_000)
-    other.step(index, chars=500)  # in the place of what is there, and then its process ends
+    other.step(index, chars=500)  # replaces what is there, and then its process ends
     assert found(index, "word40") == []
     while sync.step(index, chars=2_000).left:
         pass
     assert all(found(index, f"word{number}") == [id] for number in (0, 20, 40, 59))
 
 
-def test_sessions_that_cannot_be_read_are_named_and_tried_again_when_they_change(
+def test_unreadable_sessions_are_named_and_read_again_when_they_change(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     good = saved(store, said("an owl"))
@@ -251,7 +253,7 @@ def test_sessions_that_cannot_be_read_are_named_and_tried_again_when_they_change
     assert set(found(index, "owl")) == {good, "newer"}
 
 
-def test_what_clio_keeps_beside_sessions_is_no_session(
+def test_other_files_of_clio_next_to_sessions_are_no_sessions(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     id = saved(store, said("an owl"))
@@ -268,7 +270,7 @@ def test_what_clio_keeps_beside_sessions_is_no_session(
     assert found(index, "owl") == [id]
 
 
-def test_a_journal_without_a_message_is_nothing_and_no_fault(
+def test_a_journal_without_messages_is_skipped_without_an_error(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     id = saved(store, said("an owl"))
@@ -283,7 +285,7 @@ def test_a_journal_without_a_message_is_nothing_and_no_fault(
     session.close()
 
 
-def test_whole_outputs_are_found_where_outputs_are_searched(
+def test_complete_outputs_are_found_in_searches_of_outputs(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     id = saved_with_output(store, "begin " + "filler " * 5_000 + " platypus " + "filler " * 100)
@@ -293,9 +295,7 @@ def test_whole_outputs_are_found_where_outputs_are_searched(
     assert found(index, "platypus in:output") == [id]
 
 
-def test_words_go_in_first_and_the_outputs_of_their_sessions_later(
-    store: SessionStore, index: RecallIndex, sync: SessionSync
-) -> None:
+def test_text_is_indexed_first_and_outputs_later(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
     ids = [saved_with_output(store, f"a platypus named animal{number} " + "filler " * 2_000) for number in range(3)]
     plain = saved(store, said("no call in it"))
     assert caught_up(sync, index) == 4
@@ -303,7 +303,7 @@ def test_words_go_in_first_and_the_outputs_of_their_sessions_later(
     assert set(found(index, "read it")) == set(ids)
     assert found(index, "call") == [plain]
     assert found(index, "platypus in:output") == []
-    later = SessionSync(store.folder)  # another run of clio knows what is missing
+    later = SessionSync(store.folder)  # the next run of clio knows what is missing
     later.begin(index)
     assert later.count_waiting(outputs=True) == 3
     assert later.step(index, chars=1, outputs=True).left == 2
@@ -313,7 +313,7 @@ def test_words_go_in_first_and_the_outputs_of_their_sessions_later(
     assert caught_up(sync, index, outputs=True) == 0
 
 
-def test_a_session_without_its_outputs_may_grow_before_they_come(
+def test_a_session_may_grow_before_its_outputs_are_indexed(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     session = store.new(Path("/project"))
@@ -336,7 +336,7 @@ def _catch_up_alone(folder: str, file: str) -> None:
     recall.close()
 
 
-def test_two_clios_may_sync_at_once(store: SessionStore, tmp_path: Path) -> None:
+def test_two_clios_may_sync_at_the_same_time(store: SessionStore, tmp_path: Path) -> None:
     ids = [saved(store, said(f"an owl and animal{number}", "hoots " * 200)) for number in range(60)]
     cache = tmp_path / ".clio" / "cache"
     spawn = multiprocessing.get_context("spawn")
@@ -370,7 +370,7 @@ SessionRecall(SessionStore(Path(sys.argv[1])), Path(sys.argv[2])).refresh(progre
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills with SIGKILL")
 @pytest.mark.parametrize("after", [1, 4, 11])
-def test_a_build_killed_at_any_moment_is_taken_up_again(store: SessionStore, tmp_path: Path, after: int) -> None:
+def test_an_index_build_killed_at_any_moment_is_continued(store: SessionStore, tmp_path: Path, after: int) -> None:
     for number in range(40):
         saved(store, said(f"animal{number}", "hoots " * 1_000))
     cache = tmp_path / ".clio" / "cache"
@@ -386,7 +386,9 @@ def test_a_build_killed_at_any_moment_is_taken_up_again(store: SessionStore, tmp
     recall.close()
 
 
-def test_what_could_not_be_put_waits_again(store: SessionStore, tmp_path: Path, sync: SessionSync) -> None:
+def test_a_session_that_could_not_be_indexed_is_tried_again(
+    store: SessionStore, tmp_path: Path, sync: SessionSync
+) -> None:
     file = tmp_path / "other.sqlite"
     index = RecallIndex(file)
     ids = [saved(store, said(f"animal{number}")) for number in range(3)]

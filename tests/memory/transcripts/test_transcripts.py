@@ -1,4 +1,4 @@
-"""What of a session is found again: the words, one line per call, whole outputs; never what would be an echo."""
+"""What is indexed of a session: text, one line per call, whole outputs; never text that was recalled itself."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("line_text", "expected"),
     [
         (line("read_file", {"path": "a.py"}, "1 import os", summary="40 lines"), "read a.py"),
         (line("read_file", {"path": "a.py"}, "there is no a.py", ok=False), "read a.py → failed: there is no a.py"),
@@ -94,8 +94,8 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
         (line("run_command", {}, "no command", ok=False), "ran → failed"),
     ],
 )
-def test_a_call_is_one_line_of_what_was_done_and_how_it_ended(told: str, expected: str) -> None:
-    assert told == expected
+def test_a_call_is_one_line_with_its_action_and_outcome(line_text: str, expected: str) -> None:
+    assert line_text == expected
 
 
 @pytest.mark.parametrize("arguments", ["", "[1]", "{broken", '{"command": 7}', "null", '"\\ud800"', "[" * 9_999])
@@ -103,7 +103,7 @@ def test_any_arguments_give_a_line(arguments: str) -> None:
     assert summarize_call(ToolCall(id="c", name="run_command", arguments=arguments), None) == "ran"
 
 
-def test_a_line_stays_a_line() -> None:
+def test_a_line_contains_no_line_break() -> None:
     long = line("run_command", {"command": "echo a\necho " + "b" * 9_999}, "x" * 9_999, ok=False, summary="y" * 999)
     assert "\n" not in long
     assert len(long) <= LINE_CHARS
@@ -113,7 +113,7 @@ def texts(turns: tuple[TurnDoc, ...]) -> list[tuple[str, str, str]]:
     return [(turn.role, turn.text, turn.output) for turn in turns]
 
 
-def test_words_lines_and_outputs_of_a_session() -> None:
+def test_text_call_lines_and_outputs_of_a_session() -> None:
     messages = [*said("why?", "Let me look."), *called("read_file", '{"path":"a.py"}', "import os")]
     assert texts(extract_turns(messages)) == [
         ("user", "why?", ""),
@@ -123,7 +123,7 @@ def test_words_lines_and_outputs_of_a_session() -> None:
     ]
 
 
-def test_system_prompts_and_what_clio_put_there_are_left_out() -> None:
+def test_system_prompts_and_text_inserted_by_clio_are_left_out() -> None:
     messages = [
         SystemMessage(content="you are an agent"),
         UserMessage(content="hello", context="<context>branch main</context>"),
@@ -134,7 +134,7 @@ def test_system_prompts_and_what_clio_put_there_are_left_out() -> None:
     assert texts(extract_turns(messages)) == [("user", "hello", ""), ("assistant", "hi", "")]
 
 
-def test_what_was_recalled_is_no_echo_even_where_the_result_names_no_tool() -> None:
+def test_recalled_text_is_left_out_even_if_the_result_names_no_tool() -> None:
     call = ToolCall(id="c", name="memory_operations", arguments='{"operation":"recall_sessions","query":"owl"}')
     messages = [
         AssistantMessage(content="Let me remember.", tool_calls=(call,)),
@@ -144,8 +144,8 @@ def test_what_was_recalled_is_no_echo_even_where_the_result_names_no_tool() -> N
     assert texts(extract_turns(messages)) == [("assistant", "Let me remember.", "")]
 
 
-def test_results_belong_to_the_last_call_of_their_id() -> None:
-    """Some servers count calls from 0 in every answer."""
+def test_results_belong_to_the_last_call_with_their_id() -> None:
+    """Some servers number calls from 0 in every answer."""
     first, second = (ToolCall(id="0", name="run_command", arguments=f'{{"command":"{name}"}}') for name in ("a", "b"))
     messages = [
         AssistantMessage(tool_calls=(first,)),
@@ -156,7 +156,7 @@ def test_results_belong_to_the_last_call_of_their_id() -> None:
     assert [turn.text for turn in extract_turns(messages)] == ["ran a → exit 1", "ran b → exit 2"]
 
 
-def test_of_a_long_blob_both_ends_are_kept(tmp_path: Path) -> None:
+def test_both_ends_of_a_long_blob_are_kept(tmp_path: Path) -> None:
     name = "ab" * 32
     middle = "é" * OUTPUT_END_BYTES
     (tmp_path / name).write_text("begin\n" + middle + middle + "\nend", encoding="utf-8")
@@ -172,7 +172,7 @@ def test_without_its_blob_an_output_is_its_preview(tmp_path: Path, blob: str) ->
     assert OutputReader(tmp_path)(ToolMessage(tool_call_id="c", content="the preview", blob=blob)) == "the preview"
 
 
-def test_a_session_is_called_by_its_name_else_by_its_first_words() -> None:
+def test_the_title_of_a_session_is_its_name_or_its_first_words() -> None:
     state = SessionState(id="x", messages=[UserMessage(content="fix\nit")])
     assert make_session_title(state) == "fix it"
     state.name = "repair"

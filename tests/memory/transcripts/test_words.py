@@ -1,4 +1,4 @@
-"""Queries taken to pieces, and the words both sides of a search agree on."""
+"""Parsing of queries, and the terms that queries and index share."""
 
 import pytest
 from hypothesis import given
@@ -20,36 +20,36 @@ def terms(text: str) -> list[str]:
     return [term.forms[0] for term in parse_query(text).terms]
 
 
-def test_words_that_say_nothing_are_left_out() -> None:
+def test_stop_words_are_left_out() -> None:
     assert terms("why did the parser fail?") == ["parser", "fail"]
 
 
-def test_what_contractions_leave_behind_says_nothing() -> None:
+def test_remains_of_contractions_are_stop_words() -> None:
     assert terms("What's the server's port? We don't know") == ["server", "port", "know"]
 
 
-def test_a_query_of_nothing_else_keeps_them() -> None:
+def test_a_query_of_stop_words_only_keeps_them() -> None:
     assert terms("what was it") == ["what", "was", "it"]
 
 
-def test_a_word_counts_once_in_whichever_form() -> None:
+def test_a_word_counts_once_in_any_form() -> None:
     assert terms("test tests testing") == ["test"]
 
 
 @pytest.mark.parametrize("written", ["parse_args", "parse-args", "parse.args"])
-def test_a_compound_is_searched_in_parts_and_joined(written: str) -> None:
+def test_a_compound_is_searched_by_parts_and_joined(written: str) -> None:
     assert set(terms(written)) == {"parse", "args", "parseargs"}
 
 
 @given(st.text(alphabet=st.one_of(st.sampled_from("aBcDEf0_-.' \n"), st.characters(codec="utf-8")), max_size=60))
-def test_stems_are_those_of_the_words_that_are_indexed(text: str) -> None:
+def test_stems_match_those_of_the_indexed_words(text: str) -> None:
     # Two words with the same part have it once in the index.
     alone = [stem for word in text.split() for stem in extract_stems(word)]
     indexed = [porter_stem(word) for part in text.split() for word in split_folded_words(prepare_for_index(part))]
     assert alone == indexed
 
 
-def test_camel_case_is_searched_whole_and_in_parts() -> None:
+def test_camel_case_is_searched_as_a_whole_and_by_parts() -> None:
     assert set(terms("ToolRunner")) == {"toolrunner", "tool", "runner"}
     assert set(extract_stems("HTTPServerError is raised")) >= {
         "httpservererror",
@@ -63,11 +63,11 @@ def test_a_path_is_searched_by_its_parts() -> None:
     assert {"clio", "memory", "words", "py"} <= set(terms("clio/memory/words.py"))
 
 
-def test_numbers_stay_whole() -> None:
+def test_numbers_are_not_split() -> None:
     assert terms("port 8080 not 8081") == ["port", "8080", "8081"]
 
 
-def test_scripts_without_spaces_are_read_in_pairs() -> None:
+def test_scripts_without_spaces_are_split_into_pairs() -> None:
     assert split_folded_words("索引を作る") == ["索引", "引を", "を作", "作る"]
     assert terms("索引を作る") == ["索引", "引を", "を作", "作る"]
 
@@ -83,7 +83,7 @@ def test_irregular_words_are_searched_in_all_their_forms() -> None:
     assert list_other_forms("parser") == ()
 
 
-def test_quotes_hold_words_together() -> None:
+def test_quoted_words_form_a_phrase() -> None:
     query = parse_query('the "session not found" error')
     assert query.phrases == (("session", "not", "found"),)
     assert parse_query('a lonely " quote').phrases == ()
@@ -104,7 +104,7 @@ def test_quotes_hold_words_together() -> None:
         ("built-in:output", "text", ["built", "output", "builtin"]),
     ],
 )
-def test_where_to_search_is_said_in_the_query(text: str, scope: str, said: list[str]) -> None:
+def test_the_query_can_name_where_to_search(text: str, scope: str, said: list[str]) -> None:
     assert parse_query(text).scope == scope
     assert terms(text) == said
 
@@ -114,22 +114,22 @@ def test_a_pasted_page_is_a_query_of_its_first_words() -> None:
 
 
 @given(st.text())
-def test_any_text_is_a_query_of_plain_words(text: str) -> None:
+def test_any_text_gives_a_query_of_plain_words(text: str) -> None:
     for term in parse_query(text).terms:
         assert all(form.isalnum() for form in term.forms)
 
 
 @given(st.text("ab .\n", max_size=4_000))
-def test_passages_are_the_text(text: str) -> None:
+def test_passages_together_are_the_text(text: str) -> None:
     pieces = split_passages(text)
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert all(piece.strip() and len(piece) <= PASSAGE_CHARS for piece in pieces)
 
 
-def test_the_longest_text_has_a_bounded_number_of_passages() -> None:
+def test_the_longest_text_has_a_limited_number_of_passages() -> None:
     assert len(split_passages("x" * 5_000_000)) <= MAX_PASSAGES + 1
     assert len(split_passages("word. " * 500_000)) <= MAX_PASSAGES + 1
 
 
-def test_plain_text_goes_into_the_index_as_it_is() -> None:
+def test_plain_text_is_indexed_unchanged() -> None:
     assert prepare_for_index("nothing to split here") == "nothing to split here"

@@ -1,4 +1,4 @@
-"""The two ways of searching vectors: with numpy, and in plain Python where it is not installed."""
+"""Run tests of vector search with numpy, and in plain Python for machines without it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Stores, sessions and embedders for the tests of vectors."""
+"""Stores, sessions and embedders for tests of vectors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ NAME = HashedEmbedder().name
 
 
 class Counting(HashedEmbedder):
-    """The hashed embedder, counting the texts it was asked for."""
+    """The hashed embedder, which counts the texts it embeds."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -26,7 +26,7 @@ class Counting(HashedEmbedder):
 
 
 class Failing(HashedEmbedder):
-    """An embedder on a server that answers so many times and then no more."""
+    """An embedder on a server that fails after a number of answers."""
 
     remote = True
 
@@ -45,12 +45,12 @@ class Failing(HashedEmbedder):
 
 
 def vectors(project: Path) -> VectorStore:
-    """As a process that has just begun sees them."""
+    """Return the store as a new process opens it."""
     return VectorStore(project / ".clio" / "cache" / "vectors", HashedEmbedder())
 
 
 def folder(project: Path) -> Path:
-    """Where the default embedder's vectors lie."""
+    """Return the folder of the default embedder's vectors."""
     return project / ".clio" / "cache" / "vectors" / NAME
 
 
@@ -69,7 +69,7 @@ def said(*words: str) -> list[Message]:
 
 
 def a_session(project: Path, messages: Sequence[Message], *, dropped: int | None = None) -> Session:
-    """A running session whose first messages have left its window: `dropped` of them, all if it is None."""
+    """Return a running session whose first messages are trimmed: `dropped` of them, or all if it is None."""
     session = sessions(project).new(project)
     for message in messages:
         session.append(message)

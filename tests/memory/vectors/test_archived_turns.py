@@ -1,4 +1,4 @@
-"""What leaves a window is embedded once, with its role, and is found by what it says as long as it is out of it."""
+"""Trimmed turns are embedded once, with their role, and found while they are out of the window."""
 
 import shutil
 import subprocess
@@ -21,7 +21,7 @@ ASKED = "which port does staging listen on"
 
 
 @pytest.mark.usefixtures("engine")
-def test_what_was_said_comes_back_with_its_role_and_ids(tmp_path: Path) -> None:
+def test_a_trimmed_turn_is_found_with_its_role_and_ids(tmp_path: Path) -> None:
     session = a_session(tmp_path, said("where is the zebra kept", f"noted: {PORT}"))
     found = turns(tmp_path)
     assert found.index(session) == 2
@@ -33,7 +33,7 @@ def test_what_was_said_comes_back_with_its_role_and_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_nearest_come_first_at_most_three_and_strictly_below_the_limit(tmp_path: Path) -> None:
+def test_at_most_three_turns_are_found_nearest_first_and_strictly_below_the_limit(tmp_path: Path) -> None:
     words = ["zebra"] * 3 + ["the zebra eats", "a lion sleeps"]
     session = a_session(tmp_path, said(*words))
     found = turns(tmp_path)
@@ -46,7 +46,7 @@ def test_the_nearest_come_first_at_most_three_and_strictly_below_the_limit(tmp_p
     assert len(found.search("zebra", sessions=[session.id], count=9, limit=limit)) == 3
 
 
-def test_what_is_in_the_window_is_not_embedded(tmp_path: Path) -> None:
+def test_messages_in_the_window_are_not_embedded(tmp_path: Path) -> None:
     session = a_session(tmp_path, said("zebra", "giraffe", "lion", "tiger"), dropped=2)
     found = turns(tmp_path)
     assert found.index(session) == 2
@@ -54,7 +54,7 @@ def test_what_is_in_the_window_is_not_embedded(tmp_path: Path) -> None:
     assert {hit.text for hit in hits} == {"zebra", "giraffe"}
 
 
-def test_a_session_that_trimmed_nothing_leaves_no_file(tmp_path: Path) -> None:
+def test_a_session_without_trims_creates_no_file(tmp_path: Path) -> None:
     session = a_session(tmp_path, said("zebra", "giraffe"), dropped=0)
     found = turns(tmp_path)
     assert found.index(session) == 0 and not found.exist
@@ -81,7 +81,7 @@ def test_nothing_is_embedded_twice_by_trims_resumes_or_undone_trims(tmp_path: Pa
     session.close()
 
 
-def test_a_turn_that_came_back_into_the_window_is_not_recalled_beside_itself(tmp_path: Path) -> None:
+def test_a_turn_back_in_the_window_is_not_recalled(tmp_path: Path) -> None:
     session = a_session(tmp_path, said("zebra one", "giraffe", "zebra two"))
     found = turns(tmp_path)
     found.index(session)
@@ -91,7 +91,7 @@ def test_a_turn_that_came_back_into_the_window_is_not_recalled_beside_itself(tmp
     assert [hit.text for hit in found.search("zebra", sessions=[session.id], session=session)] == ["zebra one"]
 
 
-def test_sessions_are_apart_unless_asked(tmp_path: Path) -> None:
+def test_sessions_are_separate_unless_requested(tmp_path: Path) -> None:
     one, two = (a_session(tmp_path, said(f"the zebra of {name}")) for name in ("Anna", "Bob"))
     found = turns(tmp_path)
     found.index(one)
@@ -101,7 +101,7 @@ def test_sessions_are_apart_unless_asked(tmp_path: Path) -> None:
     assert {hit.session for hit in found.search("zebra", sessions=None)} == {one.id, two.id}
 
 
-def test_clios_own_words_recalled_text_and_outputs_of_tools_are_never_embedded(tmp_path: Path) -> None:
+def test_text_of_clio_recalled_text_and_tool_outputs_are_never_embedded(tmp_path: Path) -> None:
     session = a_session(
         tmp_path,
         [
@@ -114,7 +114,7 @@ def test_clios_own_words_recalled_text_and_outputs_of_tools_are_never_embedded(t
     turns(tmp_path).index(session)
     stored = (folder(tmp_path) / "vectors.db").read_bytes().decode("latin-1")
     assert "giraffe" not in stored
-    assert "zebra" in stored and "zoo.py" in stored  # a call is told by its line
+    assert "zebra" in stored and "zoo.py" in stored  # a call is represented by its line
 
 
 def test_a_long_turn_is_found_by_any_of_its_parts(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_long_turn_is_found_by_any_of_its_parts(tmp_path: Path) -> None:
     assert PORT in hit.text and "of other matters" in hit.text and 40 < len(hit.text.split()) <= 60
 
 
-def test_pieces_end_where_sentences_do() -> None:
+def test_pieces_end_at_the_end_of_sentences() -> None:
     assert split_turn("One two. Three four five.\nSix", 3) == ["One two.", "Three four five.", "Six"]
     assert split_turn("Short. Also short. This one is longer than eight words are, really. And more.") == [
         "Short. Also short. This one is longer than eight words are, really.",
@@ -171,7 +171,7 @@ def test_a_deleted_folder_is_rebuilt_from_the_archive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", [True, False], ids=["a model", "the hashed embedder"])
-def test_a_model_also_embeds_turns_that_never_left_their_window(tmp_path: Path, model: bool) -> None:
+def test_a_model_also_embeds_turns_still_in_the_window(tmp_path: Path, model: bool) -> None:
     a_session(tmp_path, said(PORT, "noted"), dropped=0).close()
     with_model = Failing(answers=100)
     with_model.remote = False
@@ -187,7 +187,7 @@ def test_a_model_also_embeds_turns_that_never_left_their_window(tmp_path: Path, 
     assert [hit.text for hit in found] == ([PORT] if model else [])
 
 
-def test_a_rebuild_stops_when_it_is_told_to(tmp_path: Path) -> None:
+def test_a_rebuild_can_be_stopped(tmp_path: Path) -> None:
     for _ in range(3):
         a_session(tmp_path, said("zebra")).close()
     asked = iter([False, True])
@@ -205,7 +205,7 @@ def test_a_damaged_session_does_not_stop_a_rebuild(tmp_path: Path) -> None:
     assert [hit.text for hit in found.search("zebra", sessions=None)] == ["zebra"]
 
 
-def test_of_a_deleted_session_no_word_stays(tmp_path: Path) -> None:
+def test_no_text_of_a_deleted_session_remains(tmp_path: Path) -> None:
     session = a_session(tmp_path, said("the confidential zebra"))
     session.close()
     other = a_session(tmp_path, said("giraffe"))
@@ -218,13 +218,13 @@ def test_of_a_deleted_session_no_word_stays(tmp_path: Path) -> None:
     assert b"confidential" not in b"".join(path.read_bytes() for path in folder(tmp_path).iterdir())
 
 
-def test_an_imported_session_whose_window_is_smaller_counts_as_trimmed(tmp_path: Path) -> None:
+def test_an_imported_session_with_a_smaller_window_counts_as_trimmed(tmp_path: Path) -> None:
     session = a_session(tmp_path, said("zebra", "giraffe", "lion"), dropped=0)
     session.set_stm((session.messages[2].id,))
     assert turns(tmp_path).index(session) == 2
 
 
-def test_a_server_of_vectors_is_asked_beside_the_turn(tmp_path: Path) -> None:
+def test_an_embedding_server_is_queried_in_parallel_to_the_turn(tmp_path: Path) -> None:
     session = a_session(tmp_path, said(PORT))
     found = ArchivedTurns(VectorStore(tmp_path / "v", Failing(answers=9)))
     assert found.index(session) == 0
@@ -232,7 +232,7 @@ def test_a_server_of_vectors_is_asked_beside_the_turn(tmp_path: Path) -> None:
     assert [hit.text for hit in found.search(ASKED, sessions=[session.id])] == [PORT]
 
 
-def test_a_server_that_fails_costs_no_turn(tmp_path: Path) -> None:
+def test_a_failing_server_does_not_affect_the_turn(tmp_path: Path) -> None:
     session = a_session(tmp_path, said(PORT))
     store = VectorStore(tmp_path / "v", Failing(answers=1))
     found = ArchivedTurns(store)
@@ -243,15 +243,13 @@ def test_a_server_that_fails_costs_no_turn(tmp_path: Path) -> None:
     assert store.trouble
 
 
-def test_a_call_without_words_or_result_is_no_turn(tmp_path: Path) -> None:
+def test_a_call_without_text_or_result_is_no_turn(tmp_path: Path) -> None:
     call = ToolCall(id="c1", name="memory_operations", arguments="{}")
     session = a_session(tmp_path, [AssistantMessage(tool_calls=(call,)), ToolMessage(tool_call_id="c1", content="x")])
     assert turns(tmp_path).index(session) == 0
 
 
-def test_a_trim_reads_what_left_with_it_and_not_the_whole_session_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trim_reads_only_the_trimmed_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = a_session(tmp_path, said(*(f"zebra {number}" for number in range(40))), dropped=4)
     embedder = Counting()
     found = ArchivedTurns(VectorStore(tmp_path / "v", embedder))

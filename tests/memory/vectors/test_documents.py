@@ -1,4 +1,4 @@
-"""Documents: cut into windows that lose nothing, found by what they say, read again when they change."""
+"""Documents: split into overlapping windows, found by their content, read again when they change."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def write(path: Path, text: str | bytes) -> Path:
 
 
 def touch_later(path: Path, text: str) -> None:
-    """Written again at another time, however coarse the clock of the file system is."""
+    """Write again with a later time, whatever the resolution of the file system's clock."""
     write(path, text)
     os.utime(path, (path.stat().st_atime, path.stat().st_mtime + 5))
 
@@ -48,11 +48,11 @@ def a_manual(sentences: int = 400) -> str:
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
+def test_a_file_is_found_by_its_content(tmp_path: Path) -> None:
     path = write(tmp_path / "docs" / "staging.md", STAGING)
     found = documents(tmp_path)
-    taken = found.add(path, [path])
-    assert (taken.source.path, taken.source.files, taken.read, taken.passages) == ("docs/staging.md",) * 1 + (
+    report = found.add(path, [path])
+    assert (report.source.path, report.source.files, report.read, report.passages) == ("docs/staging.md",) * 1 + (
         ("docs/staging.md",),
         1,
         1,
@@ -65,7 +65,7 @@ def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
 STEPS = [(1, "stop the workers"), (2, "copy the database"), (3, "rotate the certificates"), (4, "start the workers")]
 
 
-def test_the_hit_is_shown_with_its_line_and_what_is_round_it(tmp_path: Path) -> None:
+def test_a_hit_is_shown_with_its_line_and_surrounding_text(tmp_path: Path) -> None:
     path = write(tmp_path / "manual.md", a_manual() + STAGING + a_manual())
     found = documents(tmp_path)
     found.add(path, [path])
@@ -73,10 +73,10 @@ def test_the_hit_is_shown_with_its_line_and_what_is_round_it(tmp_path: Path) -> 
     assert "port 5433" in hit.text and "Sentence number" in hit.text and len(hit.text) <= 1_000
     lines = path.read_text(encoding="utf-8").splitlines()
     assert hit.text.splitlines() == lines[hit.line - 1 : hit.line - 1 + len(hit.text.splitlines())]
-    assert len(hit.text) > 600  # several pieces, of which the nearest alone says too little
+    assert len(hit.text) > 600  # several pieces; the nearest alone is too short
 
 
-def test_a_short_document_is_shown_whole_whichever_of_its_pieces_is_the_nearest(tmp_path: Path) -> None:
+def test_a_short_document_is_shown_whole_whichever_piece_is_the_nearest(tmp_path: Path) -> None:
     lines = [f"Step {number}: {what} before the next one, and write down how long it took." for number, what in STEPS]
     path = write(tmp_path / "steps.md", "\n".join(lines))
     found = documents(tmp_path)
@@ -86,7 +86,7 @@ def test_a_short_document_is_shown_whole_whichever_of_its_pieces_is_the_nearest(
 
 
 @pytest.mark.usefixtures("engine")
-def test_only_hits_near_the_best_are_kept(tmp_path: Path) -> None:
+def test_only_hits_near_the_best_are_returned(tmp_path: Path) -> None:
     texts = {
         "a.md": "The zebra eats grass in the morning and the zebra sleeps at night.",
         "b.md": "The zebra eats grass in the morning and a giraffe sleeps at night.",
@@ -100,7 +100,7 @@ def test_only_hits_near_the_best_are_kept(tmp_path: Path) -> None:
     assert all(hit.distance <= 1.10 * hits[0].distance + 1e-9 for hit in hits)
 
 
-def test_what_two_windows_share_is_one_hit(tmp_path: Path) -> None:
+def test_text_shared_by_two_windows_is_one_hit(tmp_path: Path) -> None:
     path = write(tmp_path / "manual.md", a_manual(60))
     found = documents(tmp_path)
     assert found.add(path, [path]).passages > 1
@@ -109,7 +109,7 @@ def test_what_two_windows_share_is_one_hit(tmp_path: Path) -> None:
         assert len({hit.text for hit in hits}) == len(hits)
 
 
-def test_a_short_text_is_no_chunk(tmp_path: Path) -> None:
+def test_a_very_short_text_is_not_indexed(tmp_path: Path) -> None:
     path = write(tmp_path / "short.md", "x" * 50 + "  \n")
     longer = write(tmp_path / "long.md", "word " * 11)
     found = documents(tmp_path)
@@ -117,14 +117,14 @@ def test_a_short_text_is_no_chunk(tmp_path: Path) -> None:
     assert found.add(longer, [longer]).passages == 1
 
 
-def test_what_is_no_text_is_left_out_and_named(tmp_path: Path) -> None:
+def test_files_that_are_not_text_are_skipped_and_named(tmp_path: Path) -> None:
     good = write(tmp_path / "d" / "good.md", STAGING)
     binary = write(tmp_path / "d" / "picture.png", b"\x89PNG\0\0" + b"a" * 100)
     large = write(tmp_path / "d" / "large.log", b"a" * (MAX_FILE_BYTES + 1))
-    gone = tmp_path / "d" / "gone.md"
-    taken = documents(tmp_path).add(tmp_path / "d", [good, binary, large, gone])
-    assert taken.source.files == ("d/good.md",)
-    assert dict(taken.left_out) == {
+    missing_file = tmp_path / "d" / "gone.md"
+    report = documents(tmp_path).add(tmp_path / "d", [good, binary, large, missing_file])
+    assert report.source.files == ("d/good.md",)
+    assert dict(report.left_out) == {
         "d/picture.png": "not text",
         "d/large.log": "over 1 MB",
         "d/gone.md": "No such file or directory",
@@ -134,7 +134,7 @@ def test_what_is_no_text_is_left_out_and_named(tmp_path: Path) -> None:
     assert [source.path for source in documents(tmp_path).sources()] == ["d"]
 
 
-def test_a_document_outside_the_project_keeps_its_whole_path(tmp_path: Path) -> None:
+def test_a_document_outside_the_project_keeps_its_absolute_path(tmp_path: Path) -> None:
     path = write(tmp_path / "elsewhere" / "staging.md", STAGING)
     project = tmp_path / "project"
     project.mkdir()
@@ -144,28 +144,28 @@ def test_a_document_outside_the_project_keeps_its_whole_path(tmp_path: Path) -> 
     assert found.remove(str(path)).path == str(path)
 
 
-def test_secrets_are_taken_out_before_anything_is_kept(tmp_path: Path) -> None:
+def test_secrets_are_removed_before_anything_is_saved(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", STAGING + "key: sk-live-0123456789\n")
     found = documents(tmp_path, redact=lambda text: text.replace("sk-live-0123456789", "[secret]"))
     found.add(path, [path])
     assert "[secret]" in found.search("the key of staging")[0].text
-    kept = b"".join(path.read_bytes() for path in (tmp_path / ".clio").rglob("*") if path.is_file())
-    assert b"sk-live" not in kept
+    saved_bytes = b"".join(path.read_bytes() for path in (tmp_path / ".clio").rglob("*") if path.is_file())
+    assert b"sk-live" not in saved_bytes
 
 
-def test_what_did_not_change_is_not_read_again(tmp_path: Path) -> None:
+def test_unchanged_files_are_not_read_again(tmp_path: Path) -> None:
     embedder = Counting()
     path = write(tmp_path / "a.md", STAGING)
     documents(tmp_path, embedder).add(path, [path])
     before = len(embedder.texts)
     assert documents(tmp_path, embedder).add(path, [path]).read == 0
-    os.utime(path, (1, 1))  # only its time is another
+    os.utime(path, (1, 1))  # only its time differs
     assert documents(tmp_path, embedder).catch_up() == 1
     assert documents(tmp_path, embedder).catch_up() == 0
     assert len(embedder.texts) == before
 
 
-def test_a_changed_file_answers_with_what_it_says_now(tmp_path: Path) -> None:
+def test_a_changed_file_is_found_by_its_current_content(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", STAGING)
     found = documents(tmp_path)
     found.add(path, [path])
@@ -177,7 +177,7 @@ def test_a_changed_file_answers_with_what_it_says_now(tmp_path: Path) -> None:
     assert "5433" not in str(documents(tmp_path).search(ASKED))
 
 
-def test_a_large_changed_file_answers_at_once_and_says_that_it_changed(tmp_path: Path) -> None:
+def test_a_large_changed_file_is_searched_at_once_and_reported_as_changed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", STAGING)
     found = documents(tmp_path)
     found.add(path, [path])
@@ -188,30 +188,30 @@ def test_a_large_changed_file_answers_at_once_and_says_that_it_changed(tmp_path:
     assert not found.search(ASKED)[0].changed
 
 
-def test_a_deleted_file_answers_no_more(tmp_path: Path) -> None:
+def test_a_deleted_file_is_not_found(tmp_path: Path) -> None:
     path = write(tmp_path / "d" / "a.md", STAGING)
     other = write(tmp_path / "d" / "b.md", "Something else that is long enough to be kept as a chunk of its own.\n")
     found = documents(tmp_path)
     found.add(tmp_path / "d", [path, other])
     path.unlink()
     assert "d/a.md" not in [hit.path for hit in found.search(ASKED)]
-    taken = found.refresh(found.sources()[0])
-    assert taken.source.files == ("d/b.md",)
+    report = found.refresh(found.sources()[0])
+    assert report.source.files == ("d/b.md",)
     other.unlink()
-    assert found.refresh(taken.source).source.files == ()
+    assert found.refresh(report.source).source.files == ()
 
 
-def test_new_files_of_a_folder_come_with_a_refresh(tmp_path: Path) -> None:
+def test_a_refresh_adds_new_files_of_a_folder(tmp_path: Path) -> None:
     first = write(tmp_path / "d" / "a.md", "Something that is long enough to be kept as a chunk of its own, I think.\n")
     found = documents(tmp_path)
     found.add(tmp_path / "d", [first])
     second = write(tmp_path / "d" / "b.md", STAGING)
-    taken = found.refresh(found.sources()[0], [first, second])
-    assert (taken.read, taken.source.files) == (1, ("d/a.md", "d/b.md"))
+    report = found.refresh(found.sources()[0], [first, second])
+    assert (report.read, report.source.files) == (1, ("d/a.md", "d/b.md"))
     assert found.search(ASKED)[0].path == "d/b.md"
 
 
-def test_what_is_removed_leaves_no_text_but_for_what_another_source_has(tmp_path: Path) -> None:
+def test_a_removed_document_leaves_no_text_unless_another_source_has_it(tmp_path: Path) -> None:
     path = write(tmp_path / "d" / "a.md", STAGING)
     other = write(tmp_path / "d" / "b.md", "The confidential zebra lives behind the second fence, on the left side.\n")
     found = documents(tmp_path)
@@ -219,15 +219,15 @@ def test_what_is_removed_leaves_no_text_but_for_what_another_source_has(tmp_path
     found.add(path, [path])
     found.remove("d/")
     assert [hit.path for hit in found.search(ASKED)] == ["d/a.md"]
-    kept = b"".join(path.read_bytes() for path in (tmp_path / ".clio").rglob("*") if path.is_file())
-    assert b"confidential" not in kept
+    saved_bytes = b"".join(path.read_bytes() for path in (tmp_path / ".clio").rglob("*") if path.is_file())
+    assert b"confidential" not in saved_bytes
     found.remove("d/a.md")
     assert found.search(ASKED) == [] and found.sources() == ()
     with pytest.raises(UserError, match=r"no document .d/a\.md. was added; added: none"):
         found.remove("d/a.md")
 
 
-def test_a_deleted_cache_is_filled_from_the_list(tmp_path: Path) -> None:
+def test_a_deleted_cache_is_rebuilt_from_the_list(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", STAGING)
     documents(tmp_path).add(path, [path])
     shutil.rmtree(tmp_path / ".clio" / "cache")
@@ -238,7 +238,7 @@ def test_a_deleted_cache_is_filled_from_the_list(tmp_path: Path) -> None:
     assert [hit.path for hit in found.search(ASKED)] == ["a.md"]
 
 
-def test_catching_up_stops_when_told(tmp_path: Path) -> None:
+def test_catching_up_can_be_stopped(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{number}.md", f"{STAGING} {number}") for number in range(3)]
     documents(tmp_path).add(tmp_path, paths)
     shutil.rmtree(tmp_path / ".clio" / "cache")
@@ -247,14 +247,14 @@ def test_catching_up_stops_when_told(tmp_path: Path) -> None:
     assert documents(tmp_path).catch_up() == 2
 
 
-def test_a_damaged_list_is_set_aside_and_said(tmp_path: Path) -> None:
+def test_a_damaged_list_is_moved_aside_and_reported(tmp_path: Path) -> None:
     write(tmp_path / ".clio" / "documents.json", "{")
     with pytest.raises(CorruptDocument):
         documents(tmp_path).sources()
     assert documents(tmp_path).sources() == ()
 
 
-def test_fields_of_a_later_clio_stay_in_the_list(tmp_path: Path) -> None:
+def test_fields_of_a_later_version_are_kept_in_the_list(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", STAGING)
     documents(tmp_path).add(path, [path])
     file = tmp_path / ".clio" / "documents.json"
@@ -263,7 +263,7 @@ def test_fields_of_a_later_clio_stay_in_the_list(tmp_path: Path) -> None:
     assert json.loads(file.read_text(encoding="utf-8"))["later"] == 1
 
 
-def test_a_server_that_fails_costs_no_search(tmp_path: Path) -> None:
+def test_a_failing_server_does_not_affect_a_search(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", STAGING)
     found = documents(tmp_path, Failing(answers=1))
     found.add(path, [path])
@@ -276,20 +276,20 @@ TEXTS = st.text(alphabet="ab .,\n\tä漢1_{}", max_size=3_000) | st.lists(
 
 
 @given(TEXTS, st.integers(min_value=1, max_value=60))
-def test_pieces_of_a_window_are_the_window_and_windows_are_the_text(text: str, words: int) -> None:
+def test_pieces_make_up_the_window_and_windows_the_text(text: str, words: int) -> None:
     pieces = list(split_document(text, words))
     assert all(len(piece.text.split()) <= words for piece in pieces)
     for piece in pieces:
         assert text.splitlines(keepends=True)[piece.line - 1 :] or not text
-    held: dict[int, str] = {}
+    piece_at: dict[int, str] = {}
     for piece in pieces:
-        held[piece.passage] = held.get(piece.passage, "") + piece.text
-    assert all(window in text for window in held.values())
-    assert all(len(window.strip()) > 0 for window in held.values())
+        piece_at[piece.passage] = piece_at.get(piece.passage, "") + piece.text
+    assert all(window in text for window in piece_at.values())
+    assert all(len(window.strip()) > 0 for window in piece_at.values())
     count = count_tokens(text)
-    assert len(held) <= len(compute_windows(count))
+    assert len(piece_at) <= len(compute_windows(count))
     if len(text.strip()) > 50 and count and count <= 512:
-        assert [window.rstrip() for window in held.values()] == [text.rstrip()]
+        assert [window.rstrip() for window in piece_at.values()] == [text.rstrip()]
 
 
 @given(st.integers(min_value=0, max_value=3_000))

@@ -1,4 +1,4 @@
-"""Vectors from a real server over HTTP, well and badly behaved."""
+"""Vectors from a real HTTP server, correct and faulty."""
 
 import json
 import math
@@ -25,7 +25,7 @@ Answer = tuple[int, Any]
 
 
 class Server:
-    """Answers POSTs by a function of the body; keeps what was asked."""
+    """Answers POSTs with a function of the body; records the requests."""
 
     def __init__(self, answer: Callable[[dict[str, Any]], Answer]) -> None:
         self.asked: list[dict[str, Any]] = []
@@ -37,8 +37,8 @@ class Server:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 server.asked.append(body | {"path": self.path})
                 server.headers.append({name.lower(): value for name, value in self.headers.items()})
-                status, said = answer(body)
-                data = said if isinstance(said, bytes) else json.dumps(said).encode()
+                status, reply = answer(body)
+                data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
                 self.send_response(status)
                 if status in (301, 302, 307):
                     self.send_header("Location", "/elsewhere")
@@ -60,7 +60,7 @@ class Server:
 
 
 def vectors_of(body: dict[str, Any], length: int | None = None) -> Answer:
-    """What a good server says; the hashed vectors stand for those of a model."""
+    """Return the answer of a correct server; hashed vectors stand for those of a model."""
     rows = [list(embed_text(text))[:length] for text in body["input"]]
     data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
     return 200, {"object": "list", "data": data[::-1], "model": body["model"]}
@@ -86,7 +86,7 @@ def config(url: str, **settings: Any) -> Config:
 Serve = Callable[[Callable[[dict[str, Any]], Answer]], Server]
 
 
-def test_a_server_is_asked_in_batches_and_its_rows_are_put_in_order(serve: Serve) -> None:
+def test_texts_are_sent_in_batches_and_rows_are_put_in_order(serve: Serve) -> None:
     server = serve(vectors_of)
     texts = [f"text number {number}" for number in range(100)]
     rows = make_embedder(config(server.url), {"OPENAI_API_KEY": "sk-test-1"}).embed(texts)
@@ -101,7 +101,7 @@ def test_a_server_is_asked_in_batches_and_its_rows_are_put_in_order(serve: Serve
     assert max(abs(one - other) for one, other in zip(rows[99], embed_text(texts[99]), strict=True)) < 1e-6
 
 
-def test_a_server_that_knows_no_dimensions_is_asked_without(serve: Serve) -> None:
+def test_a_server_without_the_dimensions_parameter_is_called_without_it(serve: Serve) -> None:
     server = serve(lambda body: (400, {"error": "dimensions?"}) if "dimensions" in body else vectors_of(body))
     embedder = make_embedder(config(server.url), {})
     embedder.embed(["a", "b"])
@@ -112,14 +112,14 @@ def test_a_server_that_knows_no_dimensions_is_asked_without(serve: Serve) -> Non
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("length", [3, 383, 384, 385, 1_536])
-def test_vectors_of_any_length_are_brought_to_384_numbers_and_length_one(length: int) -> None:
+def test_vectors_of_any_length_become_384_numbers_of_unit_length(length: int) -> None:
     rows = fit_dimensions([[math.sin(place * number + place) for place in range(length)] for number in (1, 2, 9)])
     assert [len(row) for row in rows] == [EMBEDDING_DIMENSIONS] * 3
     assert [math.sqrt(sum(value * value for value in row)) for row in rows] == pytest.approx([1.0] * 3, abs=1e-5)
 
 
 @pytest.mark.usefixtures("engine")
-def test_longer_vectors_keep_their_distances_nearly_and_always_in_the_same_way() -> None:
+def test_longer_vectors_keep_their_distances_approximately_and_reproducibly() -> None:
     def wave(shift: float) -> list[float]:
         return [math.sin(place * 0.37 + shift) + math.cos(place * place * 0.11) for place in range(1_024)]
 
@@ -137,12 +137,12 @@ def test_longer_vectors_keep_their_distances_nearly_and_always_in_the_same_way()
 
 
 @pytest.mark.usefixtures("engine")
-def test_what_is_no_number_makes_no_neighbour() -> None:
+def test_a_vector_with_nan_is_near_to_nothing() -> None:
     [row] = fit_dimensions([[float("nan"), 1.0]])
     assert len(row) == EMBEDDING_DIMENSIONS and not any(row)
 
 
-def test_vectors_made_without_numpy_can_be_compared_with_those_made_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_made_without_numpy_are_comparable_with_those_made_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     given = [[math.cos(place * place * number) for place in range(768)] for number in (0.1, 0.7)]
     with_numpy = fit_dimensions(given)
     monkeypatch.setitem(sys.modules, "numpy", None)
@@ -150,7 +150,7 @@ def test_vectors_made_without_numpy_can_be_compared_with_those_made_with_it(monk
         assert math.dist(one, other) < 1e-6
 
 
-def test_a_busy_server_is_asked_again(serve: Serve) -> None:
+def test_a_busy_server_is_tried_again(serve: Serve) -> None:
     answers = iter([(503, {}), (429, {})])
     server = serve(lambda body: next(answers, None) or vectors_of(body))
     assert make_embedder(config(server.url), {}).embed(["a text"])
@@ -169,12 +169,12 @@ def test_a_busy_server_is_asked_again(serve: Serve) -> None:
         ((200, {"data": [{"embedding": []}]}), "or vectors of unequal length"),
     ],
 )
-def test_a_server_that_fails_is_asked_once_and_named(serve: Serve, answer: Answer, said: str) -> None:
+def test_a_failing_server_is_called_once_and_named(serve: Serve, answer: Answer, reply: str) -> None:
     server = serve(lambda body: answer)
     embedder = make_embedder(config(server.url), {})
     with pytest.raises(EmbeddingFailed, match="compared only by their words") as error:
         embedder.embed(["a text"])
-    assert said in str(error.value) and "127.0.0.1" in str(error.value)
+    assert reply in str(error.value) and "127.0.0.1" in str(error.value)
     before = len(server.asked)
     with pytest.raises(EmbeddingFailed):
         embedder.embed(["another"])
@@ -182,12 +182,12 @@ def test_a_server_that_fails_is_asked_once_and_named(serve: Serve, answer: Answe
     assert {body["path"] for body in server.asked} == {"/v1/embeddings"}
 
 
-def test_a_server_that_is_not_there_is_named() -> None:
+def test_an_unreachable_server_is_named() -> None:
     with pytest.raises(EmbeddingFailed, match=r"can.t connect to http://127\.0\.0\.1:9/v1"):
         make_embedder(config("http://127.0.0.1:9"), {}).embed(["a text"])
 
 
-def test_the_last_questions_are_not_asked_again(serve: Serve) -> None:
+def test_the_last_queries_are_not_sent_again(serve: Serve) -> None:
     server = serve(vectors_of)
     embedder = make_embedder(config(server.url), {})
     assert embedder.embed(["question"]) == embedder.embed(["question"])
@@ -198,14 +198,14 @@ def test_the_last_questions_are_not_asked_again(serve: Serve) -> None:
     assert len(server.asked) == 10
 
 
-def test_each_server_and_model_has_a_name_of_its_own() -> None:
+def test_each_server_and_model_has_its_own_name() -> None:
     settings = [config("http://a/v1"), config("http://b/v1"), config("http://a/v1", embedding_model="n")]
     names = [make_embedder(one, {}).name for one in settings]
     assert len({*names, HashedEmbedder().name}) == 4
     assert names[0] == make_embedder(settings[0], {}).name and names[0].replace("-", "").isalnum()
 
 
-def test_without_a_wish_the_hashed_one_is_taken() -> None:
+def test_by_default_the_hashed_embedder_is_used() -> None:
     assert isinstance(make_embedder(Config(), {}), HashedEmbedder)
 
 
@@ -229,14 +229,14 @@ def test_without_a_wish_the_hashed_one_is_taken() -> None:
         ),
     ],
 )  # fmt: skip
-def test_server_and_key_are_those_that_belong_together(
+def test_server_and_key_belong_together(
     settings: dict[str, Any], env: dict[str, str], url: str, key: str, model: str
 ) -> None:
     server = make_embedding_server(Config(embedder="endpoint", **settings), env, 384)
     assert (server.base_url, server._key, server.model) == (url, key, model)  # pyright: ignore[reportPrivateUsage]
 
 
-def test_what_is_missing_is_named() -> None:
+def test_a_missing_setting_is_named() -> None:
     with pytest.raises(ConfigError, match="set embedding_base_url"):
         make_embedding_server(Config(embedder="endpoint"), {}, 384)
     with pytest.raises(ConfigError, match="set embedding_model"):
@@ -245,7 +245,7 @@ def test_what_is_missing_is_named() -> None:
         make_embedder(Config(embedder="endpoint"), {}).embed(["a"])
 
 
-def test_turns_are_found_with_a_server_and_without_once_it_fails(serve: Serve, tmp_path: Path) -> None:
+def test_turns_are_found_with_a_server_and_without_it_after_it_fails(serve: Serve, tmp_path: Path) -> None:
     working = [True]
     server = serve(lambda body: vectors_of(body) if working[0] else (500, {}))
     meaning = SemanticIndex(
@@ -265,7 +265,7 @@ def test_turns_are_found_with_a_server_and_without_once_it_fails(serve: Serve, t
     meaning.close()
 
 
-def test_a_question_is_not_asked_again_once_its_time_is_over(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_is_not_repeated_after_its_time_limit(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.memory.vectors.embedding_endpoint.QUESTION_TIMEOUT_S", 0.6)
     server = serve(lambda body: (503, {}))
     with pytest.raises(EmbeddingFailed):
@@ -273,7 +273,7 @@ def test_a_question_is_not_asked_again_once_its_time_is_over(serve: Serve, monke
     assert len(server.asked) == 1
 
 
-def test_a_server_that_hangs_holds_up_no_later_turn(serve: Serve, tmp_path: Path) -> None:
+def test_a_hanging_server_delays_no_later_turn(serve: Serve, tmp_path: Path) -> None:
     go_on, asked = threading.Event(), list[int]()
 
     def answer_late(body: dict[str, Any]) -> tuple[int, Any]:
@@ -292,7 +292,7 @@ def test_a_server_that_hangs_holds_up_no_later_turn(serve: Serve, tmp_path: Path
         session.append(UserMessage(content=f"the zebra number {number} sleeps in the barn"))
         drop(session, len(session.messages), handle=f"t{number + 2}")
         meaning.archived_turns.index(session)
-    assert time.monotonic() - began < 4  # one text is given up after 5 s
+    assert time.monotonic() - began < 4  # one text times out after 5 s
     assert len(asked) <= 1
     go_on.set()
     meaning.archived_turns.wait()

@@ -1,4 +1,4 @@
-"""The nearest are the nearest, whatever the size, the order and the way they are found."""
+"""The index returns the nearest vectors for any size and order, by each method."""
 
 import random
 import sys
@@ -25,13 +25,13 @@ def sentences(count: int, seed: int = 1) -> list[str]:
 
 
 def plain(matrix: numpy.ndarray, query: numpy.ndarray, count: int) -> list[tuple[int, float]]:
-    """The same by the definition, in float64."""
+    """Return the result by definition, in float64."""
     lengths = numpy.linalg.norm(matrix.astype("float64") - query.astype("float64"), axis=1)
     order = sorted(range(len(matrix)), key=lambda place: (lengths[place], place))
     return [(place, float(lengths[place])) for place in order[:count]]
 
 
-def test_the_nearest_are_those_of_the_definition() -> None:
+def test_the_nearest_are_those_by_definition() -> None:
     matrix = rows(3_000)
     index = VectorIndex(matrix)
     for query in rows(30, seed=2):
@@ -40,7 +40,7 @@ def test_the_nearest_are_those_of_the_definition() -> None:
         assert [distance for _, distance in found] == pytest.approx([distance for _, distance in wanted], abs=1e-6)
 
 
-def test_among_some_places_the_nearest_of_these_are_found() -> None:
+def test_a_search_can_be_restricted_to_some_rows() -> None:
     matrix = rows(2_000)
     index = VectorIndex(matrix)
     for share in (3, 40, 1_900):
@@ -50,14 +50,14 @@ def test_among_some_places_the_nearest_of_these_are_found() -> None:
         assert [place for place, _ in index.search(query, 5, places=places)] == wanted[:5]
 
 
-def test_of_equal_ones_the_first_come_first() -> None:
+def test_of_equal_distances_the_first_row_comes_first() -> None:
     [same] = rows(1)
     index = VectorIndex([same] * 50)
     assert index.search(same, 4) == [(place, pytest.approx(0.0, abs=1e-6)) for place in range(4)]
     assert [place for place, _ in index.search(same, 3, places=[30, 9, 20, 10])] == [9, 10, 20]
 
 
-def test_an_index_that_grows_one_by_one_is_the_same_as_one_made_at_once() -> None:
+def test_an_index_extended_row_by_row_equals_one_made_at_once() -> None:
     matrix = rows(2_500)
     index = VectorIndex()
     for row in matrix:
@@ -88,7 +88,7 @@ def test_plain_python_finds_the_same_as_numpy(monkeypatch: pytest.MonkeyPatch) -
         assert [distance for _, distance in one] == pytest.approx([distance for _, distance in other], abs=1e-7)
 
 
-def test_rows_that_are_no_unit_vectors_are_damage() -> None:
+def test_rows_that_are_not_unit_vectors_are_damage() -> None:
     matrix = rows(3)
     matrix[1] *= 1.1
     assert not VectorIndex().read(matrix.tobytes(), 3)
@@ -102,7 +102,7 @@ def test_only_many_vectors_need_numpy(monkeypatch: pytest.MonkeyPatch, engine: s
     assert ("without numpy" in VectorIndex(rows(11)).describe_slow_search()) == (engine != "numpy")
 
 
-def test_more_than_there_are_gives_all_and_nothing_gives_nothing() -> None:
+def test_a_count_above_the_size_returns_all_and_an_empty_index_nothing() -> None:
     assert VectorIndex().search([1.0] + [0.0] * 383, 3) == []
     matrix = rows(4)
     assert len(VectorIndex(matrix).search(matrix[0], 9)) == 4
@@ -110,7 +110,7 @@ def test_more_than_there_are_gives_all_and_nothing_gives_nothing() -> None:
     assert VectorIndex(matrix).search(matrix[0], 3, places=[]) == []
 
 
-def test_what_was_removed_is_found_no_more() -> None:
+def test_removed_rows_are_not_found() -> None:
     matrix = rows(100)
     index = VectorIndex(matrix)
     index.remove([7, 8])
@@ -124,7 +124,7 @@ def test_a_row_of_zeros_is_near_to_nothing() -> None:
     assert VectorIndex([numpy.zeros(384)]).search(query, 1) == [(0, pytest.approx(2**0.5))]
 
 
-def test_a_gate_of_one_is_as_strict_as_float64() -> None:
+def test_a_limit_of_one_is_as_strict_as_in_float64() -> None:
     """cos 0.5 exactly is a distance of 1.0: not below."""
     first = numpy.zeros(384)
     first[0] = 1.0
@@ -143,7 +143,7 @@ def recall(exact: VectorIndex, graph: VectorIndex, queries: list[numpy.ndarray])
     return sum(len(one & other) for one, other in pairs) / sum(len(one) for one, _ in pairs)
 
 
-def test_a_graph_finds_nearly_all_that_an_exact_search_finds(graphs: None) -> None:
+def test_a_graph_finds_nearly_all_results_of_an_exact_search(graphs: None) -> None:
     texts = sentences(4_000)
     matrix = numpy.array([embed_text(text) for text in texts], dtype="float32")
     exact, graph = VectorIndex(matrix), VectorIndex(matrix, graph_from=1_000)
@@ -154,7 +154,7 @@ def test_a_graph_finds_nearly_all_that_an_exact_search_finds(graphs: None) -> No
     assert graph.search(queries[0], 1) == exact.search(queries[0], 1)
 
 
-def test_rows_that_are_not_in_the_graph_yet_are_found_all_the_same(graphs: None) -> None:
+def test_rows_not_yet_in_the_graph_are_found_too(graphs: None) -> None:
     matrix = rows(1_500)
     index = VectorIndex(matrix[:1_450], graph_from=1_000)
     index.build()
@@ -172,7 +172,7 @@ def plain_places(matrix: numpy.ndarray, query: int, places: list[int]) -> list[i
     return [place for place, _ in plain(matrix, matrix[query], len(matrix)) if place in places]
 
 
-def test_what_was_removed_is_not_found_by_the_graph_either(graphs: None) -> None:
+def test_removed_rows_are_not_found_by_the_graph_either(graphs: None) -> None:
     matrix = rows(1_200)
     index = VectorIndex(matrix, graph_from=1_000)
     index.build()
@@ -181,14 +181,14 @@ def test_what_was_removed_is_not_found_by_the_graph_either(graphs: None) -> None
     assert len(index.search(matrix[5], 20)) == 10
 
 
-def test_a_graph_is_kept_and_a_damaged_one_made_again(graphs: None, tmp_path: Path) -> None:
+def test_a_graph_is_saved_and_a_damaged_one_rebuilt(graphs: None, tmp_path: Path) -> None:
     matrix = rows(1_100)
     index = VectorIndex(matrix, graph_from=1_000)
     index.keep_graph(tmp_path, "abc")
     index.build()
     [path] = tmp_path.iterdir()
     assert load_graph(tmp_path, "other", 1_100) is None
-    assert load_graph(tmp_path, "abc", 1_000) is None  # of more rows than there are
+    assert load_graph(tmp_path, "abc", 1_000) is None  # of more rows than exist
     again = VectorIndex(matrix, graph_from=1_000)
     again.keep_graph(tmp_path, "abc")
     assert again.graph_size == 1_100
@@ -197,7 +197,7 @@ def test_a_graph_is_kept_and_a_damaged_one_made_again(graphs: None, tmp_path: Pa
     assert load_graph(tmp_path, "abc", 1_100) is None
 
 
-def test_building_goes_on_beside_the_search(graphs: None) -> None:
+def test_building_a_graph_continues_during_searches(graphs: None) -> None:
     matrix = rows(3_000)
     index = VectorIndex(matrix, graph_from=1_000)
     assert index.search(matrix[5], 1)[0][0] == 5  # exact: the graph has only begun

@@ -1,4 +1,4 @@
-"""Nothing of vectors is imported or made before there is something to find."""
+"""No module of vectors is imported before there is something to find."""
 
 import os
 import subprocess
@@ -43,13 +43,13 @@ def test_a_session_without_trims_imports_nothing(tmp_path: Path, others: bool) -
     assert (tmp_path / ".clio" / "cache" / "vectors").exists() == others
 
 
-def test_one_with_trims_imports_what_it_needs(tmp_path: Path) -> None:
+def test_a_session_with_trims_imports_what_it_needs(tmp_path: Path) -> None:
     session = a_session(tmp_path, said("the staging database listens on port 5433"))
     session.close()
     assert imported(tmp_path, session.id) == "['numpy']"
 
 
-def test_turns_and_documents_are_found_where_numpy_is_not_installed(tmp_path: Path) -> None:
+def test_turns_and_documents_are_found_without_numpy(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.modules["numpy"] = None
@@ -75,7 +75,7 @@ print(documents.search("on which port does production listen")[0].path)
 
 
 @pytest.mark.parametrize("given", [None, "3"])
-def test_numpy_gets_one_thread_and_commands_do_not_inherit_that(given: str | None) -> None:
+def test_numpy_uses_one_thread_and_commands_do_not_inherit_that_setting(given: str | None) -> None:
     code = """
 import os
 from clio.memory.vectors.vector_index import load_numpy

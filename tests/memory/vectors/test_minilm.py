@@ -1,4 +1,4 @@
-"""A small language model in numpy: the published similarities where its weights are, its laws with made-up ones."""
+"""A small language model in numpy: the published similarities with its weights, its properties with random ones."""
 
 import importlib.util
 import json
@@ -19,7 +19,7 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "port", "the", "data", "##base
 
 
 def made_up_weights(folder: Path) -> Path:
-    """One layer of random numbers, in the form the real weights have."""
+    """Write one layer of random weights in the format of the real ones."""
     rng = random.Random(1)
     shapes = {
         "embeddings.word_embeddings.weight": (len(VOCABULARY), WIDTH),
@@ -57,31 +57,31 @@ def made_up(tmp_path_factory: pytest.TempPathFactory) -> MiniLmEmbedder:
     return MiniLmEmbedder(made_up_weights(tmp_path_factory.mktemp("weights")))
 
 
-def test_a_text_has_the_same_vector_alone_and_beside_a_longer_one(made_up: MiniLmEmbedder) -> None:
+def test_a_text_has_the_same_vector_alone_and_in_a_batch_with_a_longer_one(made_up: MiniLmEmbedder) -> None:
     [alone] = made_up.embed(["the port is open"])
     beside = made_up.embed(["the port is open", "the database is open. " * 20])[0]
     assert list(alone) == pytest.approx(list(beside), abs=1e-5)
     assert math.hypot(*alone) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_many_texts_get_their_vectors_in_their_own_order(made_up: MiniLmEmbedder) -> None:
+def test_vectors_are_in_the_order_of_the_texts(made_up: MiniLmEmbedder) -> None:
     texts = [" ".join(["port is open"] * (number * 7 % 23 + 1)) for number in range(40)]
     alone = [list(made_up.embed([text])[0]) for text in texts]
     assert [list(row) for row in made_up.embed(texts)] == [pytest.approx(row, abs=1e-5) for row in alone]
 
 
-def test_the_order_of_words_counts_and_capitals_do_not(made_up: MiniLmEmbedder) -> None:
+def test_word_order_matters_and_case_does_not(made_up: MiniLmEmbedder) -> None:
     one, other, loud = made_up.embed(["the port is open", "is the port open", "THE PORT IS OPEN"])
     assert list(one) == list(loud)
     assert math.dist(one, other) > 1e-3
 
 
-def test_what_is_longer_than_the_model_reads_is_read_as_far_as_it_goes(made_up: MiniLmEmbedder) -> None:
+def test_text_beyond_the_models_limit_is_ignored(made_up: MiniLmEmbedder) -> None:
     long, longer = made_up.embed(["port " * 254, "port " * 900])
     assert list(long) == pytest.approx(list(longer), abs=1e-6)
 
 
-def test_no_text_and_unknown_words_have_vectors_too(made_up: MiniLmEmbedder) -> None:
+def test_empty_text_and_unknown_words_have_vectors_too(made_up: MiniLmEmbedder) -> None:
     assert made_up.embed([]) == []
     for row in made_up.embed(["", "漢字 🎉", "x" * 500]):
         assert math.hypot(*row) == pytest.approx(1.0, abs=1e-5)
@@ -98,11 +98,11 @@ def test_no_text_and_unknown_words_have_vectors_too(made_up: MiniLmEmbedder) -> 
         ("", []),
     ],
 )
-def test_words(text: str, expected: list[str]) -> None:
+def test_text_is_split_into_tokens(text: str, expected: list[str]) -> None:
     assert list(split_wordpiece_words(text)) == expected
 
 
-def test_missing_and_broken_weights_are_said_in_a_sentence(tmp_path: Path) -> None:
+def test_missing_and_corrupt_weights_give_an_error_message(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingFailed, match="cannot be read"):
         MiniLmEmbedder(tmp_path).embed(["a"])
     (tmp_path / "vocab.txt").write_text("a", encoding="utf-8")
@@ -112,8 +112,8 @@ def test_missing_and_broken_weights_are_said_in_a_sentence(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="the weights are not installed (90 MB)")
-def test_the_published_similarities() -> None:
-    """Of the model's page: 0.6660, 0.1046 and 0.1411."""
+def test_similarities_match_the_published_ones() -> None:
+    """The values on the model's page: 0.6660, 0.1046 and 0.1411."""
     rows = MiniLmEmbedder().embed(
         ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
     )
@@ -124,7 +124,7 @@ def test_the_published_similarities() -> None:
     assert [cosine(0, 1), cosine(0, 2), cosine(1, 2)] == pytest.approx([0.6660, 0.1046, 0.1411], abs=2e-4)
 
 
-def test_without_numpy_the_model_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numpy_the_error_tells_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(EmbeddingFailed, match=r"needs numpy; `.*install.*numpy>=2.*` adds it"):
         MiniLmEmbedder(made_up_weights(tmp_path)).embed(["the port is open"])

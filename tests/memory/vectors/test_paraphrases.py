@@ -1,4 +1,4 @@
-"""How many of the questions of pairs.txt come near what answers them, and how few near something else."""
+"""How many questions of pairs.txt are near their answers, and how few are near other texts."""
 
 import math
 from pathlib import Path
@@ -11,14 +11,14 @@ PAIRS = Path(__file__).parent / "pairs.txt"
 def pairs(mark: str) -> list[tuple[str, str]]:
     lines = PAIRS.read_text(encoding="utf-8").splitlines()
     found = [line[2:].split(" | ") for line in lines if line.startswith(mark)]
-    return [(question, said) for question, said in found]
+    return [(question, answer) for question, answer in found]
 
 
-def near(question: str, said: str) -> bool:
-    return math.dist(embed_text(question), embed_text(said)) < 1.0
+def near(question: str, answer: str) -> bool:
+    return math.dist(embed_text(question), embed_text(answer)) < 1.0
 
 
-def test_there_are_pairs_enough() -> None:
+def test_there_are_enough_pairs() -> None:
     assert len(pairs("=")) >= 80 and len(pairs("!")) >= 80
 
 
@@ -34,19 +34,19 @@ def test_few_pairs_that_only_share_a_word_are_near() -> None:
 
 def test_hardly_any_question_is_near_the_answer_of_another() -> None:
     related = pairs("=")
-    vectors = [(embed_text(question), embed_text(said)) for question, said in related]
+    vectors = [(embed_text(question), embed_text(answer)) for question, answer in related]
     wrong = [
-        math.dist(question, said) < 1.0
+        math.dist(question, answer) < 1.0
         for place, (question, _) in enumerate(vectors)
-        for other, (_, said) in enumerate(vectors)
-        if abs(place - other) > 2  # neighbours in the file ask about the same
+        for other, (_, answer) in enumerate(vectors)
+        if abs(place - other) > 2  # neighbours in the file ask about the same subject
     ]
     assert sum(wrong) / len(wrong) < 0.002
 
 
-def test_the_answer_is_among_the_three_nearest_of_all() -> None:
+def test_the_answer_is_among_the_three_nearest() -> None:
     related = pairs("=")
-    answers = [embed_text(said) for _, said in related]
+    answers = [embed_text(answer) for _, answer in related]
     found = 0
     for place, (question, _) in enumerate(related):
         vector = embed_text(question)

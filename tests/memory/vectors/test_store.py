@@ -1,4 +1,4 @@
-"""A store of vectors loses nothing that was kept, counts nothing twice, and may be damaged or deleted at any time."""
+"""A vector store loses nothing saved, counts nothing twice, and may be damaged or deleted at any time."""
 
 import multiprocessing
 import os
@@ -41,7 +41,7 @@ def run_sql(path: Path, *statements: str) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_what_was_put_is_found_by_a_process_that_begins_later(tmp_path: Path) -> None:
+def test_a_later_process_finds_what_was_put(tmp_path: Path) -> None:
     assert vectors(tmp_path).put([item(0), item(1)]) == 2
     again = vectors(tmp_path)
     assert again.exists
@@ -49,7 +49,7 @@ def test_what_was_put_is_found_by_a_process_that_begins_later(tmp_path: Path) ->
     assert len(again) == 2
 
 
-def test_nothing_is_made_before_something_is_put(tmp_path: Path) -> None:
+def test_nothing_is_created_before_something_is_put(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     assert not store.exists
     assert found(store, "zebra") == []
@@ -57,7 +57,7 @@ def test_nothing_is_made_before_something_is_put(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_id_that_is_there_is_not_embedded_again(tmp_path: Path) -> None:
+def test_an_existing_id_is_not_embedded_again(tmp_path: Path) -> None:
     embedder = Counting()
     store = VectorStore(tmp_path / "v", embedder)
     assert store.put([item(0)]) == 1
@@ -65,14 +65,14 @@ def test_an_id_that_is_there_is_not_embedded_again(tmp_path: Path) -> None:
     assert embedder.texts == ["zebra number 0", "giraffe number 1"]
 
 
-def test_a_text_without_a_word_is_near_to_nothing(tmp_path: Path) -> None:
+def test_a_text_without_words_is_near_to_nothing(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     store.put([item(0, "…!?"), item(1)])
     assert [distance for _, distance in store.search("zebra", 2) if distance <= 1.0] == []
     assert found(store, "?!") == []
 
 
-def test_groups_are_kept_apart_and_the_best_piece_speaks_for_its_id(tmp_path: Path) -> None:
+def test_groups_are_separate_and_an_id_is_ranked_by_its_best_piece(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     mixed = [VectorItem(id="a/1", group="a", text=text) for text in ("a lion", "the zebra's stripes", "zebra zebra")]
     store.put([*mixed, item(0, "zebra", "b")])
@@ -89,7 +89,7 @@ def test_enough_ids_are_found_however_many_pieces_the_nearest_have(tmp_path: Pat
     assert found(store, "zebra", 3) == ["a/1", "b/1", "c/2"]
 
 
-def test_ids_can_be_passed_over(tmp_path: Path) -> None:
+def test_ids_can_be_excluded(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     store.put([item(0), item(5)])
     assert [hit.id for hit, _ in store.search("zebra number 0", 1, without=frozenset({"g/0"}))] == ["g/5"]
@@ -113,7 +113,7 @@ def test_ids_can_be_passed_over(tmp_path: Path) -> None:
     ids="first-bytes half no-database pages empty none newer-version no-version no-table short-row wrong-row".split(),
 )
 @pytest.mark.usefixtures("engine")
-def test_damaged_files_are_begun_again(tmp_path: Path, damage: object) -> None:
+def test_damaged_files_are_started_again(tmp_path: Path, damage: object) -> None:
     vectors(tmp_path).put([item(number) for number in range(3)])
     assert callable(damage)
     damage(database(tmp_path))
@@ -125,7 +125,7 @@ def test_damaged_files_are_begun_again(tmp_path: Path, damage: object) -> None:
     assert found(vectors(tmp_path), "lion number 2", 1) == ["g/2"]
 
 
-def test_a_folder_deleted_under_a_running_store_is_filled_again(tmp_path: Path) -> None:
+def test_a_folder_deleted_while_a_store_runs_is_filled_again(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     store.put([item(0)])
     assert found(store, "zebra") == ["g/0"]
@@ -135,7 +135,7 @@ def test_a_folder_deleted_under_a_running_store_is_filled_again(tmp_path: Path) 
     assert found(vectors(tmp_path), "zebra", 1) == ["g/0"]
 
 
-def test_a_store_sees_what_another_adds_and_that_another_began_again(tmp_path: Path) -> None:
+def test_a_store_sees_additions_and_a_restart_by_another(tmp_path: Path) -> None:
     one, other = vectors(tmp_path), vectors(tmp_path)
     one.put([item(0)])
     assert found(one, "zebra") == ["g/0"]
@@ -147,7 +147,7 @@ def test_a_store_sees_what_another_adds_and_that_another_began_again(tmp_path: P
     assert len(one) == 2
 
 
-def test_a_group_that_went_is_found_no_more_and_can_come_back(tmp_path: Path) -> None:
+def test_a_removed_group_is_not_found_and_can_be_added_again(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     store.put([item(0), item(0, "zebra", "other")])
     store.mark("g", "s1")
@@ -173,7 +173,7 @@ def test_the_text_of_a_wiped_group_is_in_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_what_counts_no_more_is_cleared_away_in_time(tmp_path: Path) -> None:
+def test_obsolete_files_are_deleted_in_time(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     for _ in range(3):
         store.put([item(number) for number in range(600)])
@@ -184,7 +184,7 @@ def test_what_counts_no_more_is_cleared_away_in_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_without_a_folder_all_of_it_stays_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_folder_everything_stays_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = VectorStore(None, Counting())
     assert store.put([item(0), item(1)]) == 2
@@ -196,7 +196,7 @@ def test_without_a_folder_all_of_it_stays_in_memory(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_not_used(tmp_path: Path) -> None:
     vectors(tmp_path).put([item(0)])
     folder(tmp_path).chmod(stat.S_IRUSR | stat.S_IXUSR)
     try:
@@ -207,7 +207,7 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None
         folder(tmp_path).chmod(stat.S_IRWXU)
 
 
-def test_a_file_where_the_folder_should_be_is_done_without(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "v").mkdir()
     (tmp_path / "v" / NAME).write_text("in the way", encoding="utf-8")
     store = VectorStore(tmp_path / "v", Counting())
@@ -228,31 +228,31 @@ print(store.put([item(0), item(1)]), *found(store, "the giraffe", 1))
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no limit of the size of files")
 @pytest.mark.parametrize("size", [0, 512, 4_096, 8_192, 32_768])
-def test_a_disk_that_is_full_before_the_tables_are_made_is_done_without(tmp_path: Path, size: int) -> None:
+def test_a_disk_full_before_the_tables_are_created_is_not_used(tmp_path: Path, size: int) -> None:
     command = [sys.executable, "-c", FULL, str(tmp_path), str(size)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (said.stdout, said.stderr) == ("2 g/1\n", "")
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (process.stdout, process.stderr) == ("2 g/1\n", "")
     assert vectors(tmp_path).put([item(0)]) == 1
 
 
-def test_the_vectors_of_different_embedders_lie_apart(tmp_path: Path) -> None:
+def test_vectors_of_different_embedders_are_separate(tmp_path: Path) -> None:
     store = VectorStore(tmp_path / "v", Failing(answers=9))
     store.put([item(0)])
     assert not VectorStore(tmp_path / "v", Counting()).exists
     assert VectorStore(tmp_path / "v", Failing(answers=9)).exists
 
 
-def test_an_embedder_that_fails_is_replaced_and_the_store_says_why(tmp_path: Path) -> None:
+def test_a_failing_embedder_is_replaced_and_the_reason_given(tmp_path: Path) -> None:
     VectorStore(tmp_path / "v", Failing(answers=1)).put([item(0)])
     store = VectorStore(tmp_path / "v", Failing(answers=0))
     assert store.put([item(0), item(1)]) == 2
     assert store.trouble == "the server of vectors is gone"
     assert store.embedder.name == NAME
     assert found(store, "giraffe", 1) == ["g/1"]
-    assert len(VectorStore(tmp_path / "v", Failing(answers=0))) == 1  # what it made stays for another time
+    assert len(VectorStore(tmp_path / "v", Failing(answers=0))) == 1  # its vectors are kept for later
 
 
-def test_a_question_that_cannot_be_embedded_is_asked_of_the_spare_embedder(tmp_path: Path) -> None:
+def test_a_query_that_cannot_be_embedded_uses_the_fallback_embedder(tmp_path: Path) -> None:
     store = VectorStore(tmp_path / "v", Failing(answers=1))
     store.put([item(0)])
     assert found(store, "zebra") == []
@@ -261,7 +261,7 @@ def test_a_question_that_cannot_be_embedded_is_asked_of_the_spare_embedder(tmp_p
     assert found(store, "zebra") == ["g/0"]
 
 
-def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
     vectors(tmp_path).put([item(0)])
     elsewhere = tmp_path / "precious.txt"
     elsewhere.write_text("precious", encoding="utf-8")
@@ -299,7 +299,7 @@ def put_many(project: str, group: str, first: int, last: int) -> None:
         store.put([item(number, group=group)])
 
 
-def test_several_processes_add_at_once_and_none_of_it_is_lost(tmp_path: Path) -> None:
+def test_several_processes_add_at_the_same_time_and_lose_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     workers = [
         context.Process(target=put_many, args=(str(tmp_path), group, first, first + 20))
@@ -332,7 +332,7 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
     assert len(store) == len(vectors(tmp_path)) == 45
 
 
-def test_what_was_kept_survives_kills_at_any_time(tmp_path: Path) -> None:
+def test_saved_vectors_survive_kills_at_any_time(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.memory.vectors.test_store import item; "
         "from tests.memory.vectors.support import vectors\n"
@@ -361,7 +361,7 @@ def test_what_was_kept_survives_kills_at_any_time(tmp_path: Path) -> None:
             assert [hit.text for hit, distance in store.search(text, 1) if distance < 1e-3] == [text]
 
 
-def test_many_are_put_in_steps_and_all_pieces_of_an_id_in_the_same(tmp_path: Path) -> None:
+def test_many_items_are_put_in_steps_and_all_pieces_of_an_id_in_the_same_step(tmp_path: Path) -> None:
     embedder = Counting()
     store = VectorStore(tmp_path / "v", embedder)
     pieces = [
@@ -373,7 +373,7 @@ def test_many_are_put_in_steps_and_all_pieces_of_an_id_in_the_same(tmp_path: Pat
     assert [len(store.pieces_of(f"g/{number}")) for number in range(9)] == [12] * 9
 
 
-def test_a_graph_is_kept_beside_the_rows_and_taken_up_again(tmp_path: Path) -> None:
+def test_a_graph_is_saved_next_to_the_rows_and_reused(tmp_path: Path) -> None:
     pytest.importorskip("usearch")
 
     def store() -> VectorStore:
@@ -382,7 +382,7 @@ def test_a_graph_is_kept_beside_the_rows_and_taken_up_again(tmp_path: Path) -> N
     first = store()
     first.put([item(number) for number in range(300)])
     while not list((tmp_path / "v" / NAME).glob("graph-*")):
-        assert found(first, "zebra number 5", 1) == ["g/5"]  # exact, while the graph is built beside
+        assert found(first, "zebra number 5", 1) == ["g/5"]  # exact, while the graph is built in the background
     first.close()
     again = store()
     assert found(again, "lion number 7", 1) == ["g/7"] and not again.describe_slow_search()
