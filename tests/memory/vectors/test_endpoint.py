@@ -158,7 +158,7 @@ def test_a_busy_server_is_tried_again(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "reply"),
     [
         ((401, {}), "401: API key"),
         ((404, {}), "has no embedding model 'm'"),
