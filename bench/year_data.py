@@ -1,7 +1,7 @@
-"""A made-up year of work in one project: what is said, asked and changed in each session, and what holds when.
+"""Generate a year of work in one project: what the user states, asks and changes in each session.
 
-Every value that is ever true has a number of its own, so that a text tells by its numbers what it says, and whether
-that still holds. Nothing here knows of clio's memory.
+Every value has its own number, so that the numbers in a text show which values it states and whether they are still
+valid. This module does not use clio's memory.
 """
 
 import random
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clio.memory.preferences.preferences import Stance, extract_subject, stance_of
 
-Do = Literal["work", "tell", "ask", "prefer", "note", "look", "discover", "edit", "fix", "run"]
+TurnKind = Literal["work", "state", "ask", "prefer", "write_note", "read_note", "discover", "edit", "fix", "run"]
 _PARTS = (
     "staging billing search payments audit mail export import report metrics invoice checkout upload thumbnail session "
     "catalog shipping refund ledger webhook"
@@ -29,7 +29,7 @@ _FACTS: tuple[tuple[str, str, str], ...] = (
     ("{} releases must always be signed with key-{}", "{} releases must be signed with key-{} from now on",
      "what are {} releases signed with?"),
 )  # fmt: skip
-_THINGS = (
+_PREFERENCE_SUBJECTS = (
     "lodash moment pandas tabs emojis axios jest sudo globals mocks decorators threads singletons macros regexes "
     "semicolons yaml toml rebase squash asserts getters casts unions"
 ).split()
@@ -50,192 +50,207 @@ _NUMBER = re.compile(r"\d{4,}")
 
 
 class Topic(Struct, kw_only=True):
-    """Something with one true value at a time. value: as a number's digits; empty until the user states it.
+    """A subject with one valid value at a time.
 
-    path: the file it is in, for what is found in files. key: of a note.
+    value: the digits of a number; empty until it is first stated. last_stated: the number of that session.
+    path: the file that has the value, for values in files. key: the key of a keyed note.
     """
 
-    plain: str
-    changed: str
+    statement: str
+    change_statement: str
     question: str
     value: str = ""
     path: str = ""
     key: str = ""
-    said: int = -1
+    last_stated: int = -1
 
     @property
     def text(self) -> str:
-        """What is true of it, as it is said plainly."""
-        return self.plain.format(self.value)
+        """The statement with the valid value."""
+        return self.statement.format(self.value)
 
 
-class Doing(Struct, frozen=True, kw_only=True):
-    """One turn: what the user says, and what is done. topic: its topic, if it has one."""
+class PlannedTurn(Struct, frozen=True, kw_only=True):
+    """One turn: the user's message and what the model does. detail: the command, the error, or what is edited."""
 
-    do: Do
-    said: str
+    kind: TurnKind
+    text: str
     topic: Topic | None = None
     detail: str = ""
 
 
 class World:
-    """What is true, and what has been; everything follows from the generator of chance."""
+    """The topics with their current and former values. Everything is drawn from `rng`."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
-        self._next = 2_100
-        self._of: dict[str, Topic] = {}
-        self.facts = [_fact(part, wording) for part in _PARTS for wording in _FACTS]
+        self._next_value = 2_100
+        self._topic_of_value: dict[str, Topic] = {}
+        self.facts = [_make_fact_topic(part, wording) for part in _PARTS for wording in _FACTS]
         rng.shuffle(self.facts)
-        self.files = [_file(part, name) for part in _PARTS for name in ("RETRIES", "BATCH")]
-        self.notes = [_note(part) for part in _PARTS]
-        self.tastes: dict[str, Stance | None] = {}
+        self.files = [_make_file_topic(part, name) for part in _PARTS for name in ("RETRIES", "BATCH")]
+        self.notes = [_make_note_topic(part) for part in _PARTS]
+        self.preferences: dict[str, Stance | None] = {}
         self.session = -1
 
-    def begin(self) -> list[Doing]:
-        """The turns of the next session, five to thirty."""
+    def plan_session(self) -> list[PlannedTurn]:
+        """Return the turns of the next session, 5 to 30."""
         rng, self.session = self._rng, self.session + 1
-        doings = [self._tell() for _ in range(rng.randint(0, 3))]
+        turns = [self._state_fact() for _ in range(rng.randint(0, 3))]
         for chance, make in (
-            (0.2, self._prefer), (0.35, self._note), (0.5, self._look), (0.6, self._discover), (0.5, self._edit),
-            (0.5, self._fix), (0.3, self._fix),
+            (0.2, self._state_preference), (0.35, self._write_note), (0.5, self._read_note),
+            (0.6, self._discover_value), (0.5, self._edit_file), (0.5, self._report_failure),
+            (0.3, self._report_failure),
         ):  # fmt: skip
-            doings += [make()] if rng.random() < chance else []
-        doings += [Doing(do="run", said=self.words(5), detail=self._command()) for _ in range(rng.randint(1, 4))]
-        doings += [asked for _ in range(rng.randint(2, 5)) if (asked := self._ask())]
-        more = rng.randint(5, 30) - len(doings)
-        doings += [Doing(do="work", said=self.words(rng.randint(4, 40))) for _ in range(more)]
-        rng.shuffle(doings)
-        return doings
+            turns += [make()] if rng.random() < chance else []
+        turns += [
+            PlannedTurn(kind="run", text=self.filler(5), detail=self._draw_command()) for _ in range(rng.randint(1, 4))
+        ]
+        turns += [asked for _ in range(rng.randint(2, 5)) if (asked := self._ask_question())]
+        more = rng.randint(5, 30) - len(turns)
+        turns += [PlannedTurn(kind="work", text=self.filler(rng.randint(4, 40))) for _ in range(more)]
+        rng.shuffle(turns)
+        return turns
 
-    def words(self, count: int) -> str:
-        """So many words of talk that says nothing for good."""
+    def filler(self, count: int) -> str:
+        """Return `count` words that state no value."""
         return " ".join(self._rng.choices(_WORDS, k=count))
 
-    def holds(self, text: str) -> bool | None:
-        """Whether what a text says of anything still holds; None where it says nothing that could be otherwise."""
-        numbers = [number for number in _NUMBER.findall(text) if number in self._of]
+    def is_valid(self, text: str) -> bool | None:
+        """Return whether all values that a text states are still valid, or None if it states none."""
+        numbers = [number for number in _NUMBER.findall(text) if number in self._topic_of_value]
         if numbers:
-            return all(self._of[number].value in numbers for number in numbers)
+            return all(self._topic_of_value[number].value in numbers for number in numbers)
         about = extract_subject(text)
-        return stance_of(text) == self.tastes[about] if about in self.tastes else None
+        return stance_of(text) == self.preferences[about] if about in self.preferences else None
 
     def is_about(self, text: str, topic: Topic) -> bool:
-        """Whether a text says what is true of a topic, or was."""
-        return any(self._of.get(number) is topic for number in _NUMBER.findall(text))
+        """Return whether a text states a current or former value of a topic."""
+        return any(self._topic_of_value.get(number) is topic for number in _NUMBER.findall(text))
 
-    def _tell(self) -> Doing:
-        """Something new, something that has changed, or something that is said again."""
+    def _state_fact(self) -> PlannedTurn:
+        """State a new fact, a changed one, or a known one again."""
         rng = self._rng
-        unsaid = [topic for topic in self.facts if not topic.value]
-        known = [topic for topic in self.facts if topic.value and topic.said != self.session]
+        unstated = [topic for topic in self.facts if not topic.value]
+        known = [topic for topic in self.facts if topic.value and topic.last_stated != self.session]
         kind = rng.random()
-        if (kind < 0.35 and unsaid) or not known:
-            topic = unsaid[0]
-            self._set(topic)
-            said = topic.text
+        if (kind < 0.35 and unstated) or not known:
+            topic = unstated[0]
+            self._set_new_value(topic)
+            text = topic.text
         elif kind < 0.75:
             topic = rng.choice(known)
-            self._set(topic)
-            said = topic.changed.format(topic.value) if rng.random() < 0.5 else topic.text
+            self._set_new_value(topic)
+            text = topic.change_statement.format(topic.value) if rng.random() < 0.5 else topic.text
         else:
             topic = rng.choice(known)
-            said = topic.text
-        topic.said = self.session
-        how = rng.random()
-        if how < 0.3:
-            said = f"Remember that {said}."
+            text = topic.text
+        topic.last_stated = self.session
+        form = rng.random()
+        if form < 0.3:
+            text = f"Remember that {text}."
         else:
-            said = f"{self.words(6).capitalize()}. {_upper(said)}." if how < 0.6 else f"{_upper(said)}."
-        return Doing(do="tell", said=said, topic=topic)
+            before = f"{self.filler(6).capitalize()}. " if form < 0.6 else ""
+            text = f"{before}{_capitalize_first(text)}."
+        return PlannedTurn(kind="state", text=text, topic=topic)
 
-    def _ask(self) -> Doing | None:
-        """A question to something said in an earlier session; what was said lately is asked more often."""
-        everything = (*self.facts, *self.files, *self.notes)
-        known = [topic for topic in everything if topic.value and topic.said < self.session]
+    def _ask_question(self) -> PlannedTurn | None:
+        """Ask about a topic of an earlier session; recently stated topics are more likely."""
+        topics = (*self.facts, *self.files, *self.notes)
+        known = [topic for topic in topics if topic.value and topic.last_stated < self.session]
         if not known:
             return None
-        weights = [1.0 / (3 + self.session - topic.said) for topic in known]
+        weights = [1.0 / (3 + self.session - topic.last_stated) for topic in known]
         [topic] = self._rng.choices(known, weights)
-        return Doing(do="ask", said=topic.question, topic=topic)
+        return PlannedTurn(kind="ask", text=topic.question, topic=topic)
 
-    def _prefer(self) -> Doing:
-        about = self._rng.choice(_THINGS)
-        now = self.tastes.get(about)
-        if now is not None and self._rng.random() < 0.3:
-            self.tastes[about] = None
-            return Doing(do="prefer", said=f"forget what I said of {about}", detail=f"{now} use {about}")
-        stance: Stance = "always" if now == "never" or (now is None and self._rng.random() < 0.5) else "never"
-        self.tastes[about] = stance
-        return Doing(do="prefer", said=f"{'From now on always' if stance == 'always' else 'Never'} use {about}.")
+    def _state_preference(self) -> PlannedTurn:
+        about = self._rng.choice(_PREFERENCE_SUBJECTS)
+        former = self.preferences.get(about)
+        if former is not None and self._rng.random() < 0.3:
+            self.preferences[about] = None
+            return PlannedTurn(kind="prefer", text=f"forget what I said of {about}", detail=f"{former} use {about}")
+        stance: Stance = "always" if former == "never" or (former is None and self._rng.random() < 0.5) else "never"
+        self.preferences[about] = stance
+        return PlannedTurn(
+            kind="prefer", text=f"{'From now on always' if stance == 'always' else 'Never'} use {about}."
+        )
 
-    def _note(self) -> Doing:
+    def _write_note(self) -> PlannedTurn:
         topic = self._rng.choice(self.notes)
-        self._set(topic)
-        topic.said = self.session
-        return Doing(do="note", said=self.words(8), topic=topic)
+        self._set_new_value(topic)
+        topic.last_stated = self.session
+        return PlannedTurn(kind="write_note", text=self.filler(8), topic=topic)
 
-    def _look(self) -> Doing:
-        there = [topic for topic in self.notes if topic.value]
-        return Doing(do="look", said=self.words(6), topic=self._rng.choice(there)) if there else self._note()
+    def _read_note(self) -> PlannedTurn:
+        written = [topic for topic in self.notes if topic.value]
+        if not written:
+            return self._write_note()
+        return PlannedTurn(kind="read_note", text=self.filler(6), topic=self._rng.choice(written))
 
-    def _discover(self) -> Doing:
-        """The model finds out what a file holds, which it may have known."""
+    def _discover_value(self) -> PlannedTurn:
+        """The model reads a value in a file; it may have read it before."""
         topic = self._rng.choice(self.files)
         if not topic.value:
-            self._set(topic)
-        topic.said = self.session
-        return Doing(do="discover", said=self.words(9), topic=topic)
+            self._set_new_value(topic)
+        topic.last_stated = self.session
+        return PlannedTurn(kind="discover", text=self.filler(9), topic=topic)
 
-    def _edit(self) -> Doing:
-        """A file that something is known of is changed: in that very thing, or elsewhere."""
+    def _edit_file(self) -> PlannedTurn:
+        """Change a file of which a value is known: that value, or another part of the file."""
         topic = self._rng.choice([topic for topic in self.files if topic.value] or self.files)
         detail = "value" if not topic.value or self._rng.random() < 0.5 else "elsewhere"
         if detail == "value":
-            self._set(topic)
-        return Doing(do="edit", said=self.words(10), topic=topic, detail=detail)
+            self._set_new_value(topic)
+        return PlannedTurn(kind="edit", text=self.filler(10), topic=topic, detail=detail)
 
-    def _fix(self) -> Doing:
+    def _report_failure(self) -> PlannedTurn:
         part, error = self._rng.choice(_PARTS), self._rng.choice(_ERRORS)
-        return Doing(do="fix", said=f"the {part} tests fail, look into it", detail=error.format(part))
+        return PlannedTurn(kind="fix", text=f"the {part} tests fail, look into it", detail=error.format(part))
 
-    def _command(self) -> str:
+    def _draw_command(self) -> str:
         usual = _COMMANDS if self.session < 160 else (*_COMMANDS[2:], "just lint", "just test")
         return self._rng.choice(usual)
 
-    def _set(self, topic: Topic) -> None:
-        """Give it a value nothing ever had."""
-        self._next += self._rng.randint(1, 9)
-        topic.value = str(self._next)
-        self._of[topic.value] = topic
+    def _set_new_value(self, topic: Topic) -> None:
+        """Give the topic a value that no topic ever had."""
+        self._next_value += self._rng.randint(1, 9)
+        topic.value = str(self._next_value)
+        self._topic_of_value[topic.value] = topic
 
 
-def days_of_work(rng: random.Random, sessions: int, days: int = 365) -> Iterator[tuple[int, int]]:
-    """The day and the hour each session begins: none, one or two a day."""
+def draw_session_times(rng: random.Random, sessions: int, days: int = 365) -> Iterator[tuple[int, int]]:
+    """Yield the day and hour at which each session begins: at most two a day, at 9 and at 14 o'clock."""
     for slot in sorted(rng.sample(range(2 * days), sessions)):
         yield slot // 2, 9 if slot % 2 == 0 else 14
 
 
-def _fact(part: str, wording: tuple[str, str, str]) -> Topic:
-    plain, changed, question = wording
-    return Topic(plain=_half(plain, part), changed=_half(changed, part), question=question.format(part))
+def _make_fact_topic(part: str, wording: tuple[str, str, str]) -> Topic:
+    statement, change_statement, question = wording
+    return Topic(
+        statement=_fill_part(statement, part),
+        change_statement=_fill_part(change_statement, part),
+        question=question.format(part),
+    )
 
 
-def _half(wording: str, part: str) -> str:
-    """The wording with the part in its place, and a place for the value."""
+def _fill_part(wording: str, part: str) -> str:
+    """Insert the part of the project; the value stays a `{}`."""
     return wording.format(part, "{}")
 
 
-def _file(part: str, name: str) -> Topic:
+def _make_file_topic(part: str, name: str) -> Topic:
     path = f"src/{part}/{name.lower()}.py"
     text = f"{part.upper()}_{name} is {{}}"
-    return Topic(plain=text, changed=text, question=f"what is {part.upper()}_{name} set to?", path=path)
+    return Topic(statement=text, change_statement=text, question=f"what is {part.upper()}_{name} set to?", path=path)
 
 
-def _note(part: str) -> Topic:
+def _make_note_topic(part: str) -> Topic:
     text = f"how to release {part}: take the lock, then start from tag rc-{{}} and watch the dashboard"
-    return Topic(plain=text, changed=text, question=f"from which tag do we release {part}?", key=f"release_{part}")
+    return Topic(
+        statement=text, change_statement=text, question=f"from which tag do we release {part}?", key=f"release_{part}"
+    )
 
 
-def _upper(text: str) -> str:
+def _capitalize_first(text: str) -> str:
     return text[:1].upper() + text[1:]
