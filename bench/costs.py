@@ -1,17 +1,16 @@
-"""What counting costs costs: a price, a line in the ledger, the sums of days over many sessions.
+"""Measure the accounting of costs: a price, an entry in the ledger, sums by day over many sessions.
 
     python bench/costs.py [--sessions 5000] [--turns 8]
 
-Printed are wall-clock milliseconds, medians where a thing was done often. Nothing is asserted here.
+Prints wall-clock milliseconds; medians if an operation is repeated. Asserts nothing.
 """
 
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 
+from bench.timing import median_ms, time_ms
 from clio.messages import Usage
 from clio.providers.prices import PriceBook
 from clio.sessions.ledger import Ledger, LedgerEntry, merge_entries
@@ -26,28 +25,28 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=8)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        book = PriceBook(Path(folder))
-        row("first price (reads YAML)", timed(lambda: book.find_price("openai", "gpt-6-sol")))
-        price = book.find_price("openai", "gpt-6-sol")
+        prices = PriceBook(Path(folder))
+        print_row("first price (reads YAML)", time_ms(lambda: prices.find_price("openai", "gpt-6-sol")))
+        price = prices.find_price("openai", "gpt-6-sol")
         assert price is not None
         usage = Usage(prompt_tokens=12_000, cached_tokens=8_000, completion_tokens=450)
-        cost_of = price.cost
-        row("price of one request", median(timed(lambda: cost_of(usage)) for _ in range(1_000)))
-        row("looked up again", median(timed(lambda: book.find_price("openai", "gpt-6-sol")) for _ in range(1_000)))
+        compute_cost = price.cost
+        print_row("cost of one request", median_ms(lambda: compute_cost(usage), 1_000))
+        print_row("price again", median_ms(lambda: prices.find_price("openai", "gpt-6-sol"), 1_000))
         ledger = Ledger(Path(folder) / "costs.jsonl")
-        lines = [spent(session, turn) for session in range(options.sessions) for turn in range(options.turns)]
+        entries = [make_entry(session, turn) for session in range(options.sessions) for turn in range(options.turns)]
         started = time.perf_counter()
-        for place in range(0, len(lines), 500):
-            ledger.add(lines[place : place + 500])
-        row(f"{len(lines):,} turns written, 500 at once", 1_000 * (time.perf_counter() - started))
-        row("one turn more, fsynced", median(timed(lambda: ledger.add([spent(0, 0)])) for _ in range(20)))
+        for place in range(0, len(entries), 500):
+            ledger.add(entries[place : place + 500])
+        print_row(f"add {len(entries):,} turns, 500 at once", 1_000 * (time.perf_counter() - started))
+        print_row("add one turn, with fsync", median_ms(lambda: ledger.add([make_entry(0, 0)]), 20))
         assert ledger.path is not None
         print(f"{'size of the file':<36} {ledger.path.stat().st_size / 1e6:>9.2f} MB")
-        row("read and added up by day", timed(lambda: by_day(ledger)))
+        print_row("read and sum by day", time_ms(lambda: sum_by_day(ledger)))
 
 
-def spent(session: int, turn: int) -> LedgerEntry:
-    """One turn of one session."""
+def make_entry(session: int, turn: int) -> LedgerEntry:
+    """Return the ledger entry of one turn."""
     return LedgerEntry(
         date=f"2026-11-{session % DAYS + 1:02}", project=f"/home/me/project{session % 7}", session=f"s{session:036}",
         server="openai", model="gpt-6-sol", requests=3, prompt_tokens=12_000 + turn, cached_tokens=8_000,
@@ -55,23 +54,16 @@ def spent(session: int, turn: int) -> LedgerEntry:
     )  # fmt: skip
 
 
-def by_day(ledger: Ledger) -> dict[str, int]:
-    """What `/cost days --all` adds up."""
+def sum_by_day(ledger: Ledger) -> dict[str, int]:
+    """Return the sums that `/cost days --all` shows, in millionths of a dollar."""
     sums: dict[str, int] = {}
-    for one in merge_entries(ledger.read().spent):
+    for one in merge_entries(ledger.read().entries):
         sums[one.date] = sums.get(one.date, 0) + one.micro_dollars
     return sums
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Milliseconds of one run."""
-    started = time.perf_counter()
-    work()
-    return 1_000 * (time.perf_counter() - started)
-
-
-def row(name: str, milliseconds: float) -> None:
-    """One line."""
+def print_row(name: str, milliseconds: float) -> None:
+    """Print one row."""
     print(f"{name:<36} {milliseconds:>9.3f} ms")
 
 
