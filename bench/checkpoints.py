@@ -1,10 +1,10 @@
-"""What keeping the files of turns costs, in a repository of 20,000 files and in a folder without git.
+"""Measure checkpoints of the files that turns change, in a repository of 20,000 files and in a folder without git.
 
     python bench/checkpoints.py [files]
 
-Prints milliseconds: the first look, what a command pays before it starts (warm), what is done behind its back when it
-has ended, an edit by a tool, an undo; beside them what else there was to choose: looking at every file from Python,
-and copying every file. Sizes are those of the store. Everything is made in a temporary folder. Nothing is asserted.
+Prints milliseconds: the first scan, the delay before a command starts (warm), the work in the background after it has
+ended, an edit by a tool, an undo; for comparison lstat, hashing and copying of every file. The size is that of the
+store. All files are generated in a temporary folder. Asserts nothing.
 """
 
 import hashlib
@@ -21,12 +21,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.search import make_tree  # noqa: E402 the path must be set first
+from bench.timing import time_ms  # noqa: E402
 from clio.checkpoints.checkpoint_store import TurnRef  # noqa: E402
 from clio.checkpoints.checkpoints import Checkpoints  # noqa: E402
 from clio.tools.files.file_index import walk_files  # noqa: E402
 
 _RUNS = 7
-_BIG_BYTES = 1_000_000
+_LARGE_FILE_BYTES = 1_000_000
 
 
 def main() -> None:
@@ -36,114 +37,107 @@ def main() -> None:
         root = Path(folder) / "tree"
         root.mkdir()
         make_tree(root, files)
-        row("an empty call of git, for comparison", timed(lambda: git(root, "--version")))
+        print_row("git --version, for comparison", best_ms(lambda: git(root, "--version")))
         print(f"\na folder of {files:,} files without git")
         measure(root, Path(folder) / "plain")
         git(root, "init", "--quiet")
         git(root, "add", "--all")
         git(root, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "-m", "all")
-        time.sleep(1.1)  # git trusts no time stamp of the second its index was written in
+        time.sleep(1.1)  # git does not trust time stamps of the second in which its index was written
         git(root, "status", "--porcelain")
         print(f"\nthe same as a git repository, {files:,} tracked files")
         measure(root, Path(folder) / "git")
-        print("\nother ways to know what changed")
+        print("\nother ways to detect changes")
         paths = git(root, "ls-files", "-z").decode().split("\0")[:-1]
-        row("lstat of every file from Python", timed(lambda: [os.lstat(root / path) for path in paths]))
-        row("read and hash every file", timed(lambda: [digest(root / path) for path in paths], 1))
-        row("copy every file (cp -r)", timed(lambda: copied(root, Path(folder)), 1))
-        big = Path(folder) / "big"
-        big.mkdir()
+        print_row("lstat of every file from Python", best_ms(lambda: [os.lstat(root / path) for path in paths]))
+        print_row("read and hash every file", best_ms(lambda: [hash_file(root / path) for path in paths], 1))
+        print_row("copy every file (cp -r)", best_ms(lambda: copy_tree(root, Path(folder)), 1))
+        large_tree = Path(folder) / "big"
+        large_tree.mkdir()
         for number in range(200):
-            (big / f"file{number}.bin").write_bytes(os.urandom(_BIG_BYTES))
-        (big / "huge.bin").write_bytes(os.urandom(30 * _BIG_BYTES))
+            (large_tree / f"file{number}.bin").write_bytes(os.urandom(_LARGE_FILE_BYTES))
+        (large_tree / "huge.bin").write_bytes(os.urandom(30 * _LARGE_FILE_BYTES))
         print("\n230 MB of random bytes without git")
-        measure(big, Path(folder) / "bigstore")
+        measure(large_tree, Path(folder) / "bigstore")
 
 
 def measure(root: Path, store: Path) -> None:
-    """All rows for one tree."""
+    """Print all rows for one tree."""
 
-    def opened() -> Checkpoints:
+    def open_checkpoints() -> Checkpoints:
         return Checkpoints(
             root, store, list_files=lambda folder: sorted(walk_files(folder, folder, hidden=True, links=True))
         )
 
-    checkpoints = opened()
+    checkpoints = open_checkpoints()
     turn = TurnRef(session="s", message="first")
-    row("the first look at it", once(lambda: checkpoints.before_command(turn).result()))
+    print_row("first scan", time_ms(lambda: checkpoints.before_command(turn).result()))
     checkpoints.after().result()
     for sentence in checkpoints.pop_messages():
-        print(f"            says: {sentence}")
+        print(f"            message: {sentence}")
     usage = checkpoints.measure_usage()
-    print(f"{(usage.bytes if usage else 0) / 1e6:9.1f} MB  in the store then")
+    print(f"{(usage.bytes if usage else 0) / 1e6:9.1f} MB  in the store")
     checkpoints.close()
-    checkpoints = opened()
-    row("the first look of a later clio", once(lambda: checkpoints.before_command(turn).result()))
+    checkpoints = open_checkpoints()
+    print_row("first scan of a later process", time_ms(lambda: checkpoints.before_command(turn).result()))
     checkpoints.after().result()
     time.sleep(0.6)
-    before: list[float] = []
-    after: list[float] = []
-    edits: list[float] = []
-    undos: list[float] = []
-    victim = next(root.rglob("file*.*"))
+    before_ms: list[float] = []
+    after_ms: list[float] = []
+    edit_ms: list[float] = []
+    undo_ms: list[float] = []
+    changed_file = next(root.rglob("file*.*"))
     for number in range(_RUNS):
         turn = TurnRef(session="s", message=f"turn {number}")
-        before.append(once(lambda turn=turn: checkpoints.before_command(turn).result()))
-        victim.write_bytes(victim.read_bytes() + b"# one more line\n")
-        after.append(once(lambda: checkpoints.after().result()))
-        time.sleep(0.6)  # a model would think now; a look this old is not used again
-        undos.append(once(lambda turn=turn: take_back(checkpoints, turn)))
+        before_ms.append(time_ms(lambda turn=turn: checkpoints.before_command(turn).result()))
+        changed_file.write_bytes(changed_file.read_bytes() + b"# one more line\n")
+        after_ms.append(time_ms(lambda: checkpoints.after().result()))
+        time.sleep(0.6)  # the time of the model's answer; a scan this old is not reused
+        undo_ms.append(time_ms(lambda turn=turn: undo_turn(checkpoints, turn)))
         turn = TurnRef(session="s", message=f"edit {number}")
-        edits.append(once(lambda turn=turn: edit(checkpoints, turn, victim)))
-        take_back(checkpoints, turn)
-    row("a command waits before it starts, warm", median(before))
-    row("behind its back when it has ended", median(after))
-    row("an edit by a tool, in all", median(edits))
-    row("an undo of one file", median(undos))
+        edit_ms.append(time_ms(lambda turn=turn: make_edit(checkpoints, turn, changed_file)))
+        undo_turn(checkpoints, turn)
+    print_row("delay before a command starts, warm", median(before_ms))
+    print_row("in the background after it has ended", median(after_ms))
+    print_row("an edit by a tool, in total", median(edit_ms))
+    print_row("undo of one file", median(undo_ms))
     checkpoints.close()
 
 
-def edit(checkpoints: Checkpoints, turn: TurnRef, path: Path) -> None:
-    """What a tool's edit costs but for the edit."""
+def make_edit(checkpoints: Checkpoints, turn: TurnRef, path: Path) -> None:
+    """Edit a file as a tool does."""
     checkpoints.before_files(turn, [path]).result()
     path.write_bytes(path.read_bytes() + b"# edited\n")
     checkpoints.after().result()
 
 
-def take_back(checkpoints: Checkpoints, turn: TurnRef) -> None:
+def undo_turn(checkpoints: Checkpoints, turn: TurnRef) -> None:
     """Undo one turn."""
     checkpoints.carry_out(checkpoints.plan_undo({turn.message}, "undo"), "s")
 
 
-def digest(path: Path) -> str:
-    """The hash of a file."""
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def copied(root: Path, folder: Path) -> None:
-    """A whole copy."""
+def copy_tree(root: Path, folder: Path) -> None:
+    """Copy the tree."""
     subprocess.run(["cp", "-r", str(root), str(folder / "copy")], check=True)
 
 
-def git(root: Path, *words: str) -> bytes:
-    """What git prints."""
-    return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True).stdout
+def git(root: Path, *arguments: str) -> bytes:
+    """Run git and return its output."""
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True).stdout
 
 
-def once(work: Callable[[], object]) -> float:
-    """Milliseconds of one run."""
-    start = time.perf_counter()
-    work()
-    return (time.perf_counter() - start) * 1000
+def best_ms(work: Callable[[], object], runs: int = 3) -> float:
+    """Return the time of the fastest run in milliseconds."""
+    return min(time_ms(work) for _ in range(runs))
 
 
-def timed(work: Callable[[], object], runs: int = 3) -> float:
-    """Milliseconds of the fastest of some runs."""
-    return min(once(work) for _ in range(runs))
-
-
-def row(name: str, milliseconds: float) -> None:
-    """One line of the table."""
+def print_row(name: str, milliseconds: float) -> None:
+    """Print one row of the table."""
     print(f"{milliseconds:9.1f} ms  {name}")
 
 

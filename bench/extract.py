@@ -1,7 +1,9 @@
-"""Times what sleep learns from turns by rule. `python bench/extract.py [TURNS]`; 10,000 turns by default.
+"""Measure the rules by which consolidation learns from turns.
 
-The turns are made here from the forms of real ones: most ask for work and run commands, some state something, some end
-in a mended error. Printed are seconds of this process for each part, and what was found.
+    python bench/extract.py [TURNS]        10,000 turns by default
+
+Most of the generated turns ask for work and run commands, some state a fact, some fix an error. Prints the CPU time of
+each part, and the findings.
 """
 
 import random
@@ -28,9 +30,9 @@ from clio.messages import (
 from tests.memory.consolidation.turns import find_statements_and_fixes
 
 TURNS = 10_000
-TURNS_OF_A_SESSION = 25
+TURNS_PER_SESSION = 25
 T = TypeVar("T")
-_ASKS = (
+_REQUESTS = (
     "Fix the {0} in src/{1}.py, it fails when the {2} is empty. Have a look at the tests first, please.",
     "Why does the {0} call the {1} twice? I would have expected one {2}.",
     "Add a --{0} flag to the {1} command and document it in docs/{2}.md, with a test for each case.",
@@ -45,19 +47,19 @@ _ASKS = (
 _WORDS = "parser cache worker queue index session token router schema config client journal lock table".split()
 
 
-def made(rng: random.Random, turns: int) -> Iterator[tuple[str, list[Message]]]:
-    """Sessions of `TURNS_OF_A_SESSION` turns with two to nine calls each."""
-    for number in range(0, turns, TURNS_OF_A_SESSION):
+def make_sessions(rng: random.Random, turns: int) -> Iterator[tuple[str, list[Message]]]:
+    """Yield names and messages of sessions, whose turns have two to nine calls."""
+    for number in range(0, turns, TURNS_PER_SESSION):
         at = 1_700_000_000.0 + number * 900
         messages: list[Message] = []
-        for place in range(min(TURNS_OF_A_SESSION, turns - number)):
+        for place in range(min(TURNS_PER_SESSION, turns - number)):
             messages += _turn(rng, at + place * 300)
         yield f"session-{number}", messages
 
 
 def _turn(rng: random.Random, at: float) -> Iterator[Message]:
     words = [*rng.sample(_WORDS, 3), rng.randrange(1024, 9999)]
-    yield UserMessage(content=rng.choice(_ASKS).format(*words), created=at)
+    yield UserMessage(content=rng.choice(_REQUESTS).format(*words), created=at)
     path = f"src/{words[0]}_{rng.randrange(300)}.py"
     for _ in range(rng.randrange(2, 6)):
         yield from _call("read_file", {"path": path}, "x = 1\n" * 100, SideEffects(read=(path,)))
@@ -79,46 +81,46 @@ def _turn(rng: random.Random, at: float) -> Iterator[Message]:
 
 def _run(command: str, code: int, output: str) -> Iterator[Message]:
     commits = (Commit(hash="1a2b3c4", subject="fix: it"),) if output.startswith("[main") else ()
-    deeds = SideEffects(command=command, exit_code=code, commits=commits)
-    yield from _call("run_command", {"command": command}, f"[exit {code} in 0.5 s]\n{output}", deeds)
+    side_effects = SideEffects(command=command, exit_code=code, commits=commits)
+    yield from _call("run_command", {"command": command}, f"[exit {code} in 0.5 s]\n{output}", side_effects)
 
 
-def _call(name: str, arguments: dict[str, str], output: str, deeds: SideEffects) -> Iterator[Message]:
+def _call(name: str, arguments: dict[str, str], output: str, side_effects: SideEffects) -> Iterator[Message]:
     call = ToolCall(id="c", name=name, arguments=msgspec.json.encode(arguments).decode())
     yield AssistantMessage(tool_calls=(call,))
-    yield ToolMessage(tool_call_id="c", name=name, content=output, side_effects=deeds)
+    yield ToolMessage(tool_call_id="c", name=name, content=output, side_effects=side_effects)
 
 
-def timed(what: str, work: Callable[[], T]) -> T:
-    """The result of some work, its seconds printed."""
-    began = time.process_time()
+def run_timed(label: str, work: Callable[[], T]) -> T:
+    """Return the result of `work`, and print its CPU time."""
+    started = time.process_time()
     result = work()
-    print(f"{what:<28}{time.process_time() - began:8.2f} s CPU")
+    print(f"{label:<28}{time.process_time() - started:8.2f} s CPU")
     return result
 
 
 def main() -> None:
-    """Print the account."""
+    """Print times and findings."""
     turns = int(sys.argv[1]) if len(sys.argv) > 1 else TURNS
-    sessions = list(made(random.Random(7), turns))
+    sessions = list(make_sessions(random.Random(7), turns))
     print(f"{turns:,} turns, {sum(len(messages) for _, messages in sessions):,} messages")
-    experiences = timed(
+    experiences = run_timed(
         "turns and their importance",
         lambda: [one for name, messages in sessions for one in split_into_turns(name, messages)],
     )
-    findings = timed(
+    findings = run_timed(
         "statements and fixes", lambda: [found for one in experiences for found in find_statements_and_fixes(one)]
     )
-    habits = timed("habits", lambda: _fed(experiences))
-    usual = timed("their findings", habits.findings)
+    habits = run_timed("habits", lambda: _feed_habits(experiences))
+    habit_findings = run_timed("their findings", habits.findings)
     kinds = {kind: sum(found.kind == kind for found in findings) for kind in ("fact", "rule", "solution")}
     size = len(msgspec.json.encode(habits.state))
-    print(f"{'all, making the turns included':<34}{time.process_time():6.2f} s CPU")
-    print(f"found {kinds}, {len(usual)} habits; state {size:,} bytes of {len(habits.state.tallies):,} tallies")
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB, the turns included")
+    print(f"{'total, with generating the turns':<34}{time.process_time():6.2f} s CPU")
+    print(f"found {kinds}, {len(habit_findings)} habits; state {size:,} bytes of {len(habits.state.tallies):,} tallies")
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB, with the turns")
 
 
-def _fed(experiences: list[Experience]) -> Habits:
+def _feed_habits(experiences: list[Experience]) -> Habits:
     habits = Habits()
     for one in experiences:
         habits.feed(one)

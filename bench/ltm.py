@@ -1,6 +1,8 @@
-"""Times the project knowledge at three sizes: adding, reading, the prompt's block, freshness. `python bench/ltm.py`.
+"""Measure project memory at three sizes: adding, reading, the block in the prompt, freshness of examples.
 
-Its data is made here, in a temporary folder; the examples are real files of 4 KB.
+    python bench/ltm.py
+
+The data is generated in a temporary folder; the examples are files of 4 KB.
 """
 
 import random
@@ -18,14 +20,14 @@ from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 SIZES = (100, 1_000, 5_000)
 FILES = 300
 ADDS = 100
-FROM = Provenance(session="01890000-0000-7000-8000-000000000000", message="m1", asserted_by="model")
+PROVENANCE = Provenance(session="01890000-0000-7000-8000-000000000000", message="m1", asserted_by="model")
 _WORDS = (
     "parser token window session atomic lock journal prompt cache redact config yaml retry stream diff index".split()
 )
 
 
-def entry(rng: random.Random, number: int) -> MemoryDraft:
-    """One entry of the mix a project gathers: half discoveries, a quarter solutions, the rest patterns and rules."""
+def make_entry(rng: random.Random, number: int) -> MemoryDraft:
+    """Return an entry: half are facts, a quarter solutions, the rest patterns and rules."""
     text = f"{' '.join(rng.choices(_WORDS, k=12))} in case {number}"
     examples = tuple(f"src/module_{rng.randrange(FILES)}.py" for _ in range(rng.randrange(3)))
     match number % 8:
@@ -39,26 +41,26 @@ def entry(rng: random.Random, number: int) -> MemoryDraft:
             return MemoryDraft(kind="discovery", content=text, examples=examples, confidence=rng.random())
 
 
-def filled(folder: Path, count: int, rng: random.Random) -> LongTermMemory:
-    """A memory of so many entries, imported in one go."""
+def make_memory(folder: Path, count: int, rng: random.Random) -> LongTermMemory:
+    """Make a project memory of `count` entries, imported 200 at a time."""
     (folder / "src").mkdir(parents=True)
     for number in range(FILES):
         (folder / "src" / f"module_{number}.py").write_text(f"value_{number} = 0\n" * 250, encoding="utf-8")
     memory = LongTermMemory(folder / ".clio" / "ltm.json", project=folder)
-    maker = LongTermMemory(folder / "made" / "ltm.json", project=folder)
+    source = LongTermMemory(folder / "made" / "ltm.json", project=folder)
     for number in range(min(count, 200)):
-        maker.add(entry(rng, number), FROM)
-    memory.import_(maker.export(), FROM)
+        source.add(make_entry(rng, number), PROVENANCE)
+    memory.import_(source.export(), PROVENANCE)
     for start in range(200, count, 200):
-        part = LongTermMemory(folder / f"made{start}" / "ltm.json", project=folder)
+        source = LongTermMemory(folder / f"made{start}" / "ltm.json", project=folder)
         for number in range(start, min(start + 200, count)):
-            part.add(entry(rng, number), FROM)
-        memory.import_(part.export(), FROM)
+            source.add(make_entry(rng, number), PROVENANCE)
+        memory.import_(source.export(), PROVENANCE)
     return memory
 
 
-def timed(work: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """Median milliseconds of wall clock, and mean milliseconds of CPU, of one call."""
+def measure_call(work: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """Return the median wall-clock time and the mean CPU time of a call in milliseconds."""
     walls: list[float] = []
     cpu = time.process_time()
     for _ in range(rounds):
@@ -68,39 +70,41 @@ def timed(work: Callable[[], object], rounds: int) -> tuple[float, float]:
     return statistics.median(walls) * 1e3, (time.process_time() - cpu) / rounds * 1e3
 
 
-def report(name: str, work: Callable[[], object], rounds: int) -> None:
-    """Print what one call costs."""
-    wall, cpu = timed(work, rounds)
+def print_call(name: str, work: Callable[[], object], rounds: int) -> None:
+    """Print the times of a call."""
+    wall, cpu = measure_call(work, rounds)
     print(f"  {name:34} {wall:7.2f} ms, {cpu:7.2f} ms CPU")
 
 
 def measure(count: int) -> None:
-    """Print the costs at one size."""
+    """Print the times with `count` entries."""
     rng = random.Random(count)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        memory = filled(folder, count, rng)
+        memory = make_memory(folder, count, rng)
         size = (folder / ".clio" / "ltm.json").stat().st_size
         print(f"{len(memory.read().entries):,} entries, {size / 1e3:,.0f} KB")
         numbers = iter(range(1_000_000, 2_000_000))
-        report("add a new one", lambda: memory.add(entry(rng, next(numbers)), FROM), ADDS)
-        known = memory.read().of("discovery")[0]
-        report("confirm one", lambda: memory.add(MemoryDraft(kind="discovery", content=known.content), FROM), ADDS)
-        report("read", memory.read, 20)
+        print_call("add a new one", lambda: memory.add(make_entry(rng, next(numbers)), PROVENANCE), ADDS)
+        fact = memory.read().of("discovery")[0]
+        print_call(
+            "confirm one", lambda: memory.add(MemoryDraft(kind="discovery", content=fact.content), PROVENANCE), ADDS
+        )
+        print_call("read", memory.read, 20)
         knowledge = memory.read()
         rules = find_matching_rules(knowledge.of("rule"), folder, folder)
-        shown = list_block_memories(knowledge, rules)
-        report("rules that hold here", lambda: find_matching_rules(knowledge.of("rule"), folder, folder), 5)
-        report("the block of the prompt", lambda: make_knowledge_block(knowledge, {}, "ltm.json", rules=rules), 20)
+        prompt_memories = list_block_memories(knowledge, rules)
+        print_call("matching rules", lambda: find_matching_rules(knowledge.of("rule"), folder, folder), 5)
+        print_call("the block of the prompt", lambda: make_knowledge_block(knowledge, {}, "ltm.json", rules=rules), 20)
 
-        def fresh(entries: tuple[MemoryRecord, ...]) -> Callable[[], object]:
+        def read_freshness(entries: tuple[MemoryRecord, ...]) -> Callable[[], object]:
             return lambda: LongTermMemory(folder / ".clio" / "ltm.json", project=folder).freshness(entries)
 
-        report(f"freshness of the {len(shown)} that may be shown", fresh(shown), 5)
-        report("freshness of all", fresh(knowledge.entries), 5)
-        report("freshness of all, asked again", lambda: memory.freshness(knowledge.entries), 5)
+        print_call(f"freshness of {len(prompt_memories)} in the prompt", read_freshness(prompt_memories), 5)
+        print_call("freshness of all", read_freshness(knowledge.entries), 5)
+        print_call("freshness of all, cached", lambda: memory.freshness(knowledge.entries), 5)
         store = MemoryStore(folder / ".clio", folder / "home", project=folder, redact=str)
-        report("stats", store.stats, 5)
+        print_call("stats", store.stats, 5)
 
 
 def main() -> None:

@@ -1,12 +1,11 @@
-"""What noticing gets right, and what preferences cost.
+"""Measure how well stated preferences and task types are detected, and what preferences cost.
 
     python bench/preferences.py
 
-Noticing and the kinds of work are measured on the corpora of tests/memory/preferences. The rules were written with all
-of them but unseen.txt; decision record 0029 says what each gave before the rules had seen it.
+Detection is measured on the corpora of tests/memory/preferences. The rules were written with all of them except
+unseen.txt; decision record 0029 has the results of each before the rules were adapted to it.
 """
 
-import statistics
 import sys
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from bench.timing import median_ms
 from clio.ids import new_id
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.stated_preferences import find_preferences
@@ -26,30 +26,30 @@ from tests.memory.preferences.corpus import NOTICE_FILES, UNSEEN, scenario_lines
 ROUNDS = 15
 
 
-def noticing() -> None:
-    """Precision: share of what is noticed that should be. Recall: share of what should be that is."""
-    print("corpus        lines  recorded right/all  asked right/all  precision  recall")
+def measure_detection() -> None:
+    """Print the precision and recall of detected preferences; "asked" are those that clio asks the user about."""
+    print("corpus        lines  saved right/all     asked right/all  precision  recall")
     for name in (*NOTICE_FILES, UNSEEN):
-        one = score(name)
-        shares = f"{one.recorded_right:>8}/{one.recorded:<12} {one.asked_right:>8}/{one.asked:<8}"
-        precision = (one.recorded_right + one.asked_right) / (one.recorded + one.asked)
-        print(f"{name:<13} {one.lines:>5}  {shares} {precision:>7.3f}  {one.found / one.wanted:>6.3f}")
+        result = score(name)
+        shares = f"{result.recorded_right:>8}/{result.recorded:<12} {result.asked_right:>8}/{result.asked:<8}"
+        precision = (result.recorded_right + result.asked_right) / (result.recorded + result.asked)
+        print(f"{name:<13} {result.lines:>5}  {shares} {precision:>7.3f}  {result.found / result.wanted:>6.3f}")
 
 
-def scenarios() -> None:
-    """The share of requests whose kind of work is told right."""
-    book, lines = TaskTypes(), scenario_lines()
-    right = sum(detect_task_type(text, book) == name for text, name in lines)
-    print(f"\nkind of work: {right} of {len(lines)} requests right, {right / len(lines):.3f}")
+def measure_task_types() -> None:
+    """Print the share of requests whose task type is detected correctly."""
+    task_types, lines = TaskTypes(), scenario_lines()
+    right = sum(detect_task_type(text, task_types) == name for text, name in lines)
+    print(f"\ntask type: {right} of {len(lines)} requests right, {right / len(lines):.3f}")
 
 
-def costs() -> None:
-    """Medians of single calls."""
+def measure_costs() -> None:
+    """Print the median times of single calls."""
     print("\npreferences   top 10  top 10 of coding  recall a word  hard limits  add, with fsync")
     with tempfile.TemporaryDirectory() as folder:
         for number in (100, 1_000, 10_000):
             store = TypedStore(Path(folder) / f"{number}.json", "user")
-            store.put("bench", [_record(place) for place in range(number)])
+            store.put("bench", [_make_preference(place) for place in range(number)])
             book = Preferences(store, TaskTypes())
             calls: tuple[Callable[[], object], ...] = (
                 lambda book=book: book.top(10),
@@ -58,16 +58,16 @@ def costs() -> None:
                 book.hard_limits,
                 lambda book=book: book.add("one of many"),
             )
-            print(f"{number:>11}  " + "".join(f"{_median_ms(call):>9.1f} ms" for call in calls))
-    print("\nmessage                     notice    infer")
-    for shown, text in (("a short request", "fix the bug in parser.py"), ("1 MB pasted", "never use tabs.\n" * 65_536)):
+            print(f"{number:>11}  " + "".join(f"{median_ms(call, ROUNDS):>9.1f} ms" for call in calls))
+    print("\nmessage                     detect  task type")
+    for label, text in (("a short request", "fix the bug in parser.py"), ("1 MB pasted", "never use tabs.\n" * 65_536)):
         book = TaskTypes()
-        notice_ms = _median_ms(lambda text=text: find_preferences(text))
-        row = (notice_ms, _median_ms(lambda text=text, book=book: detect_task_type(text, book)))
-        print(f"{shown:<24} {row[0]:>6.2f} ms {row[1]:>6.2f} ms")
+        detect = median_ms(lambda text=text: find_preferences(text), ROUNDS)
+        infer = median_ms(lambda text=text, book=book: detect_task_type(text, book), ROUNDS)
+        print(f"{label:<24} {detect:>6.2f} ms {infer:>6.2f} ms")
 
 
-def _record(place: int) -> MemoryRecord:
+def _make_preference(place: int) -> MemoryRecord:
     return MemoryRecord(
         id=new_id(),
         kind="preference",
@@ -79,16 +79,7 @@ def _record(place: int) -> MemoryRecord:
     )
 
 
-def _median_ms(call: Callable[[], object]) -> float:
-    times: list[float] = []
-    for _ in range(ROUNDS):
-        begun = time.perf_counter()
-        call()
-        times.append((time.perf_counter() - begun) * 1e3)
-    return statistics.median(times)
-
-
 if __name__ == "__main__":
-    noticing()
-    scenarios()
-    costs()
+    measure_detection()
+    measure_task_types()
+    measure_costs()

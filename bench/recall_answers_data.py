@@ -1,7 +1,7 @@
-"""Sessions for `bench.recall_answers`: decisions that changed, errors and their fixes, commands, places, commits.
+"""Sessions for `bench.recall_answers`: changed decisions, errors and their fixes, commands, files, commits.
 
-Each story is told in one or more sessions on different days, among requests about other things, as messages with tool
-calls and results. Each question names what must be in the answer, and what is out of date by then.
+Each topic is discussed in one or more sessions on different days, among requests about other things, as messages with
+tool calls and results. Each question has the text that its answer must contain, and the text that is out of date.
 """
 
 import random
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clio.messages import AssistantMessage, Commit, Message, SideEffects, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
@@ -16,8 +17,12 @@ from clio.sessions.store import SessionStore
 FIRST_DAY = datetime(2026, 3, 2, 9, 4)
 
 
-class Ask(Struct, frozen=True):
-    """A question. answer: what the returned text must have. old: the earlier state, which may only follow."""
+class Question(Struct, frozen=True):
+    """A question.
+
+    answer: what the returned text must contain. old: the former answer, which must not come before it. commit: the hash
+    that the returned text must contain.
+    """
 
     text: str
     answer: str
@@ -25,25 +30,25 @@ class Ask(Struct, frozen=True):
     commit: str = ""
 
 
-class Story(Struct, frozen=True):
-    """kind: for the table. days: what was said on each day; see `_messages` for how a line is told."""
+class Topic(Struct, frozen=True):
+    """kind: its row in the table. days: the lines of each session; `_make_messages` converts them to messages."""
 
     kind: str
     days: tuple[tuple[str, ...], ...]
-    asks: tuple[Ask, ...]
+    questions: tuple[Question, ...]
 
 
-class Placed(Struct, frozen=True, kw_only=True):
-    """A question with the times at which its answer was said, as "2026-03-02 09:04"."""
+class PlacedQuestion(Struct, frozen=True, kw_only=True):
+    """A question with the times of the messages that contain its answer, as "2026-03-02 09:04"."""
 
     kind: str
-    ask: Ask
+    question: Question
     times: tuple[str, ...]
 
 
 # "u:" the user, "a:" the assistant, "$ command → output | exit code", "commit hash subject", "edit path".
-STORIES = (
-    Story(
+TOPICS = (
+    Topic(
         "changed",
         (
             ("u: start the dev server for me", "a: The dev server listens on port 8080, as set in vite.config.ts."),
@@ -55,12 +60,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("which port does the dev server use", "9000", "8080", "4be91c7"),
-            Ask("what port is the developement server listening on", "9000", "8080", "4be91c7"),
-            Ask("dev server port", "9000", "8080", "4be91c7"),
+            Question("which port does the dev server use", "9000", "8080", "4be91c7"),
+            Question("what port is the developement server listening on", "9000", "8080", "4be91c7"),
+            Question("dev server port", "9000", "8080", "4be91c7"),
         ),
     ),
-    Story(
+    Topic(
         "changed",
         (
             ("u: which database shall we take?", "a: We take SQLite for the job queue: one file, no server."),
@@ -73,12 +78,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("what database does the job queue use", "Postgres", "We take SQLite", "a91d03e"),
-            Ask("where do we keep queued jobs", "Postgres", "We take SQLite", "a91d03e"),
-            Ask("did we decide on a db for the queue of jobs", "Postgres", "We take SQLite", "a91d03e"),
+            Question("what database does the job queue use", "Postgres", "We take SQLite", "a91d03e"),
+            Question("where do we keep queued jobs", "Postgres", "We take SQLite", "a91d03e"),
+            Question("did we decide on a db for the queue of jobs", "Postgres", "We take SQLite", "a91d03e"),
         ),
     ),
-    Story(
+    Topic(
         "changed",
         (
             ("u: retries of the payment client: use 3 attempts with 2 s between them", "a: Set to 3 attempts."),
@@ -86,12 +91,12 @@ STORIES = (
             ("u: set the retries of the payment client back down, 4 attempts is the agreed number", "a: 4 it is."),
         ),
         (
-            Ask("how many attempts does the payment client make", "4 attempts", "raise it to 5"),
-            Ask("retry count payment client", "4 attempts", "raise it to 5"),
-            Ask("how often does the payments client retry", "4 attempts", "use 3 attempts"),
+            Question("how many attempts does the payment client make", "4 attempts", "raise it to 5"),
+            Question("retry count payment client", "4 attempts", "raise it to 5"),
+            Question("how often does the payments client retry", "4 attempts", "use 3 attempts"),
         ),
     ),
-    Story(
+    Topic(
         "changed",
         (
             ("u: we deploy with ./ship.sh from the release branch", "a: Noted, ./ship.sh."),
@@ -103,24 +108,24 @@ STORIES = (
             ),
         ),
         (
-            Ask("how do we deploy", "make deploy ENV=prod", "we deploy with ./ship.sh", "77f0a12"),
-            Ask("command for deploying to prod", "make deploy ENV=prod", "we deploy with ./ship.sh", "77f0a12"),
-            Ask("how was the deployment run, is it still ship.sh", "make deploy ENV=prod", "", "77f0a12"),
+            Question("how do we deploy", "make deploy ENV=prod", "we deploy with ./ship.sh", "77f0a12"),
+            Question("command for deploying to prod", "make deploy ENV=prod", "we deploy with ./ship.sh", "77f0a12"),
+            Question("how was the deployment run, is it still ship.sh", "make deploy ENV=prod", "", "77f0a12"),
         ),
     ),
-    Story(
+    Topic(
         "changed",
         (
             ("u: line length is 88 in this repo, black's default", "a: Formatting with 88 columns."),
             ("u: we now use ruff and a line length of 120", "commit 1c2d3e4 Format with ruff at 120 columns", "a: ok"),
         ),
         (
-            Ask("what line length do we use", "120", "88 in this repo", "1c2d3e4"),
-            Ask("how long may lines be", "120", "88 in this repo", "1c2d3e4"),
-            Ask("lenght of a line in the formatter", "120", "88 in this repo", "1c2d3e4"),
+            Question("what line length do we use", "120", "88 in this repo", "1c2d3e4"),
+            Question("how long may lines be", "120", "88 in this repo", "1c2d3e4"),
+            Question("lenght of a line in the formatter", "120", "88 in this repo", "1c2d3e4"),
         ),
     ),
-    Story(
+    Topic(
         "error",
         (
             (
@@ -134,12 +139,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("how did we fix the UnicodeDecodeError in the importer", "latin-1", "", "e40b7d9"),
-            Ask("importer crashed at night with a decode error, what was the fix", "latin-1", "", "e40b7d9"),
-            Ask("what encoding do the supplier files have", "atin-1", "", "e40b7d9"),
+            Question("how did we fix the UnicodeDecodeError in the importer", "latin-1", "", "e40b7d9"),
+            Question("importer crashed at night with a decode error, what was the fix", "latin-1", "", "e40b7d9"),
+            Question("what encoding do the supplier files have", "atin-1", "", "e40b7d9"),
         ),
     ),
-    Story(
+    Topic(
         "error",
         (
             (
@@ -152,12 +157,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("OperationalError too many connections", "session-scoped"),
-            Ask("why did the db tests run out of connections", "never disposes"),
-            Ask("too many conections in the tests, how was it solved", "session-scoped"),
+            Question("OperationalError too many connections", "session-scoped"),
+            Question("why did the db tests run out of connections", "never disposes"),
+            Question("too many conections in the tests, how was it solved", "session-scoped"),
         ),
     ),
-    Story(
+    Topic(
         "error",
         (
             (
@@ -169,12 +174,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("docker build npm network timeout fix", "HTTPS_PROXY"),
-            Ask("how did we get the container image to build behind the proxy", "HTTPS_PROXY"),
-            Ask("npm ci hanging in docker", "HTTPS_PROXY"),
+            Question("docker build npm network timeout fix", "HTTPS_PROXY"),
+            Question("how did we get the container image to build behind the proxy", "HTTPS_PROXY"),
+            Question("npm ci hanging in docker", "HTTPS_PROXY"),
         ),
     ),
-    Story(
+    Topic(
         "command",
         (
             (
@@ -184,12 +189,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("how do I run the slow integration tests", "pytest -m slow --maxfail=1"),
-            Ask("which command ran only slow tests", "pytest -m slow --maxfail=1"),
-            Ask("how long did the slow integration tests take", "340"),
+            Question("how do I run the slow integration tests", "pytest -m slow --maxfail=1"),
+            Question("which command ran only slow tests", "pytest -m slow --maxfail=1"),
+            Question("how long did the slow integration tests take", "340"),
         ),
     ),
-    Story(
+    Topic(
         "command",
         (
             (
@@ -199,11 +204,11 @@ STORIES = (
             ),
         ),
         (
-            Ask("how did we restore the staging backup", "pg_restore --clean"),
-            Ask("restoring a dump to staging", "pg_restore --clean"),
+            Question("how did we restore the staging backup", "pg_restore --clean"),
+            Question("restoring a dump to staging", "pg_restore --clean"),
         ),
     ),
-    Story(
+    Topic(
         "place",
         (
             (
@@ -212,12 +217,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("where is the rate limiter implemented", "src/gateway/throttle.py"),
-            Ask("which file has the rate limiting", "src/gateway/throttle.py"),
-            Ask("TokenBucket class location", "src/gateway/throttle.py"),
+            Question("where is the rate limiter implemented", "src/gateway/throttle.py"),
+            Question("which file has the rate limiting", "src/gateway/throttle.py"),
+            Question("TokenBucket class location", "src/gateway/throttle.py"),
         ),
     ),
-    Story(
+    Topic(
         "place",
         (
             (
@@ -232,11 +237,11 @@ STORIES = (
             ),
         ),
         (
-            Ask("where do feature flags live", "settings service", "Flags are in config", "90ab12f"),
-            Ask("location of the feature flag config", "settings service", "Flags are in config", "90ab12f"),
+            Question("where do feature flags live", "settings service", "Flags are in config", "90ab12f"),
+            Question("location of the feature flag config", "settings service", "Flags are in config", "90ab12f"),
         ),
     ),
-    Story(
+    Topic(
         "commit",
         (
             (
@@ -247,11 +252,11 @@ STORIES = (
             ),
         ),
         (
-            Ask("which commit fixed the flickering login page", "c0ffee1", "", "c0ffee1"),
-            Ask("login page flicker fix", "memoising", "", "c0ffee1"),
+            Question("which commit fixed the flickering login page", "c0ffee1", "", "c0ffee1"),
+            Question("login page flicker fix", "memoising", "", "c0ffee1"),
         ),
     ),
-    Story(
+    Topic(
         "commit",
         (
             (
@@ -261,11 +266,11 @@ STORIES = (
             ),
         ),
         (
-            Ask("when did we drop python 3.9", "3.9", "", "5d5e5f6"),
-            Ask("what was the commit that removed Python 3.9 support", "5d5e5f6", "", "5d5e5f6"),
+            Question("when did we drop python 3.9", "3.9", "", "5d5e5f6"),
+            Question("what was the commit that removed Python 3.9 support", "5d5e5f6", "", "5d5e5f6"),
         ),
     ),
-    Story(
+    Topic(
         "number",
         (
             (
@@ -281,12 +286,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("how fast is the search endpoint", "38 ms", "412 ms on", "3141592"),
-            Ask("latency of search", "38", "412 ms on", "3141592"),
-            Ask("what did the search endpoint measure with the trigram index", "38 ms", "412 ms on", "3141592"),
+            Question("how fast is the search endpoint", "38 ms", "412 ms on", "3141592"),
+            Question("latency of search", "38", "412 ms on", "3141592"),
+            Question("what did the search endpoint measure with the trigram index", "38 ms", "412 ms on", "3141592"),
         ),
     ),
-    Story(
+    Topic(
         "name",
         (
             ("u: who owns the billing module?", "a: CODEOWNERS names Priya Raman for billing."),
@@ -297,12 +302,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("who is responsible for billing", "Tomasz", "names Priya"),
-            Ask("billing module owner", "Tomasz", "names Priya"),
-            Ask("whom do I ask about billing", "Tomasz", "names Priya"),
+            Question("who is responsible for billing", "Tomasz", "names Priya"),
+            Question("billing module owner", "Tomasz", "names Priya"),
+            Question("whom do I ask about billing", "Tomasz", "names Priya"),
         ),
     ),
-    Story(
+    Topic(
         "name",
         (
             (
@@ -313,23 +318,23 @@ STORIES = (
             ),
         ),
         (
-            Ask("what is the new worker called", "pelican"),
-            Ask("name we chose for the worker", "pelican"),
+            Question("what is the new worker called", "pelican"),
+            Question("name we chose for the worker", "pelican"),
         ),
     ),
-    Story(
+    Topic(
         "negation",
         (
             ("u: shall we use GraphQL for the public API?", "a: It would save round trips."),
             ("u: no GraphQL in the public API: we stay with REST, clients cannot cache it", "a: REST it stays."),
         ),
         (
-            Ask("did we decide for GraphQL in the public API", "no GraphQL"),
-            Ask("why not graphql", "cannot cache"),
-            Ask("public API: REST or GraphQL", "stay with REST"),
+            Question("did we decide for GraphQL in the public API", "no GraphQL"),
+            Question("why not graphql", "cannot cache"),
+            Question("public API: REST or GraphQL", "stay with REST"),
         ),
     ),
-    Story(
+    Topic(
         "negation",
         (
             (
@@ -338,11 +343,11 @@ STORIES = (
             ),
         ),
         (
-            Ask("may I change files in the legacy folder", "do not touch"),
-            Ask("what did the auditors sign off", "legacy/"),
+            Question("may I change files in the legacy folder", "do not touch"),
+            Question("what did the auditors sign off", "legacy/"),
         ),
     ),
-    Story(
+    Topic(
         "paraphrase",
         (
             (
@@ -353,12 +358,12 @@ STORIES = (
             ),
         ),
         (
-            Ask("users being logged out all the time, what was the cause", "never refreshed"),
-            Ask("access tokens expiring", "30 seconds before"),
-            Ask("logout problem of customers: what did we change", "30 seconds before"),
+            Question("users being logged out all the time, what was the cause", "never refreshed"),
+            Question("access tokens expiring", "30 seconds before"),
+            Question("logout problem of customers: what did we change", "30 seconds before"),
         ),
     ),
-    Story(
+    Topic(
         "paraphrase",
         (
             (
@@ -369,23 +374,23 @@ STORIES = (
             ),
         ),
         (
-            Ask("why was the report empty on monday", "nothing is sold on Sundays"),
-            Ask("empty nightly reports, how resolved", "last_working_day"),
+            Question("why was the report empty on monday", "nothing is sold on Sundays"),
+            Question("empty nightly reports, how resolved", "last_working_day"),
         ),
     ),
-    Story(
+    Topic(
         "changed",
         (
             ("u: log in JSON with structlog, level INFO in production", "a: Production logs at INFO."),
             ("u: production is too noisy, we changed the log level to WARNING", "a: Production logs at WARNING now."),
         ),
         (
-            Ask("log level in production", "WARNING", "level INFO"),
-            Ask("at which level does production log", "WARNING", "logs at INFO"),
-            Ask("what loging level is set for production", "WARNING", "level INFO"),
+            Question("log level in production", "WARNING", "level INFO"),
+            Question("at which level does production log", "WARNING", "logs at INFO"),
+            Question("what loging level is set for production", "WARNING", "level INFO"),
         ),
     ),
-    Story(
+    Topic(
         "changed",
         (
             (
@@ -396,22 +401,22 @@ STORIES = (
             ),
         ),
         (
-            Ask("cache timeout product pages", "one hour", "is ten minutes"),
-            Ask("how long are product pages cached", "ne hour", "is ten minutes"),
+            Question("cache timeout product pages", "one hour", "is ten minutes"),
+            Question("how long are product pages cached", "ne hour", "is ten minutes"),
         ),
     ),
-    Story(
+    Topic(
         "number",
         (("u: what is the upload limit?", "a: Uploads are limited to 25 MB in nginx (client_max_body_size)."),),
         (
-            Ask("upload limit", "25 MB"),
-            Ask("how large may an uploaded file be", "25 MB"),
-            Ask("maximum size of uploads in nginx", "25 MB"),
+            Question("upload limit", "25 MB"),
+            Question("how large may an uploaded file be", "25 MB"),
+            Question("maximum size of uploads in nginx", "25 MB"),
         ),
     ),
 )
 
-_OTHER = (
+_OTHER_EXCHANGES = (
     ("u: rename the helper in utils", "edit src/utils.py", "a: Renamed, and its three callers with it."),
     ("u: explain how the router matches a path", "a: It walks a trie of segments and keeps the longest match."),
     ("u: tidy the imports", "$ ruff check --fix src → Found 12 errors (12 fixed) | 0", "a: Twelve imports sorted."),
@@ -427,65 +432,67 @@ _OTHER = (
 )
 
 
-def lay_out(store: SessionStore, project: object, seed: int = 5) -> list[Placed]:
-    """Write the sessions, oldest first, and return the questions with the times of their answers."""
+def write_sessions(store: SessionStore, project: object, seed: int = 5) -> list[PlacedQuestion]:
+    """Write the sessions, oldest first, and return the questions."""
     from pathlib import Path
 
     rng = random.Random(seed)
-    days = [(story, number) for story in STORIES for number in range(len(story.days))]
+    days = [(topic, number) for topic in TOPICS for number in range(len(topic.days))]
     rng.shuffle(days)
-    order = sorted(range(len(days)), key=lambda place: (days[place][1], place))  # what came later is told later
+    # First the first sessions of all topics, so that later sessions of a topic have later dates.
+    order = sorted(range(len(days)), key=lambda position: (days[position][1], position))
     times: dict[int, list[tuple[str, str]]] = {}
-    for place, at in enumerate(order):
-        story, number = days[at]
-        when = FIRST_DAY + timedelta(days=place, minutes=rng.randrange(500))
-        lines = [*_others(rng, 3), *story.days[number], *_others(rng, 2)]
+    for position, at in enumerate(order):
+        topic, number = days[at]
+        when = FIRST_DAY + timedelta(days=position, minutes=rng.randrange(500))
+        lines = [*_draw_other_lines(rng, 3), *topic.days[number], *_draw_other_lines(rng, 2)]
         session = store.new(Path(str(project)))
-        for step, (line, message) in enumerate(_messages(lines)):
-            said = when + timedelta(minutes=step)
-            session.append(type(message)(**_fields(message), created=said.timestamp()))
-            if line in story.days[number]:
-                times.setdefault(id(story), []).append((line, f"{said:%Y-%m-%d %H:%M}"))
+        for step, (line, message) in enumerate(_make_messages(lines)):
+            created = when + timedelta(minutes=step)
+            session.append(replace(message, created=created.timestamp()))
+            if line in topic.days[number]:
+                times.setdefault(id(topic), []).append((line, f"{created:%Y-%m-%d %H:%M}"))
         session.close()
     return [
-        Placed(kind=story.kind, ask=ask, times=tuple(at for line, at in times[id(story)] if ask.answer in line))
-        for story in STORIES
-        for ask in story.asks
+        PlacedQuestion(
+            kind=topic.kind,
+            question=question,
+            times=tuple(at for line, at in times[id(topic)] if question.answer in line),
+        )
+        for topic in TOPICS
+        for question in topic.questions
     ]
 
 
-def _others(rng: random.Random, count: int) -> list[str]:
-    return [line for other in rng.sample(_OTHER, count) for line in other]
+def _draw_other_lines(rng: random.Random, count: int) -> list[str]:
+    return [line for exchange in rng.sample(_OTHER_EXCHANGES, count) for line in exchange]
 
 
-def _messages(lines: Sequence[str]) -> Iterator[tuple[str, Message]]:
+def _make_messages(lines: Sequence[str]) -> Iterator[tuple[str, Message]]:
     for number, line in enumerate(lines):
         kind, _, rest = line.partition(" ")
-        call = f"call_{number}"
+        call_id = f"call_{number}"
         if kind == "u:":
             yield line, UserMessage(content=rest)
         elif kind == "a:":
             yield line, AssistantMessage(content=rest)
         elif kind == "edit":
-            asked = ToolCall(id=call, name="edit_file", arguments=f'{{"path": "{rest}"}}')
-            yield line, AssistantMessage(tool_calls=(asked,))
-            yield "", ToolMessage(tool_call_id=call, name="edit_file", content=f"Edited {rest}", summary="1 change")
+            call = ToolCall(id=call_id, name="edit_file", arguments=f'{{"path": "{rest}"}}')
+            yield line, AssistantMessage(tool_calls=(call,))
+            yield "", ToolMessage(tool_call_id=call_id, name="edit_file", content=f"Edited {rest}", summary="1 change")
         elif kind == "commit":
             name, _, subject = rest.partition(" ")
-            asked = ToolCall(id=call, name="git", arguments=f'{{"operation": "commit", "message": "{subject}"}}')
-            yield line, AssistantMessage(tool_calls=(asked,))
-            deeds = SideEffects(commits=(Commit(hash=name, subject=subject),))
-            yield "", ToolMessage(tool_call_id=call, name="git", content=f"[main {name}] {subject}", side_effects=deeds)
+            call = ToolCall(id=call_id, name="git", arguments=f'{{"operation": "commit", "message": "{subject}"}}')
+            yield line, AssistantMessage(tool_calls=(call,))
+            side_effects = SideEffects(commits=(Commit(hash=name, subject=subject),))
+            content = f"[main {name}] {subject}"
+            yield "", ToolMessage(tool_call_id=call_id, name="git", content=content, side_effects=side_effects)
         else:
             command, _, output = rest.partition(" → ")
-            said, _, code = output.rpartition(" | ")
-            shown = command.replace('"', '\\"')
-            asked = ToolCall(id=call, name="run_command", arguments=f'{{"command": "{shown}"}}')
-            yield line, AssistantMessage(tool_calls=(asked,))
-            deeds = SideEffects(command=command, exit_code=int(code))
-            content = f"{said}\n[exit code {code}]"
-            yield line, ToolMessage(tool_call_id=call, name="run_command", content=content, side_effects=deeds)
-
-
-def _fields(message: Message) -> dict[str, object]:
-    return {name: getattr(message, name) for name in message.__struct_fields__ if name not in ("id", "created")}
+            output, _, code = output.rpartition(" | ")
+            escaped = command.replace('"', '\\"')
+            call = ToolCall(id=call_id, name="run_command", arguments=f'{{"command": "{escaped}"}}')
+            yield line, AssistantMessage(tool_calls=(call,))
+            side_effects = SideEffects(command=command, exit_code=int(code))
+            content = f"{output}\n[exit code {code}]"
+            yield line, ToolMessage(tool_call_id=call_id, name=call.name, content=content, side_effects=side_effects)

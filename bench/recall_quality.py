@@ -1,19 +1,19 @@
-"""How well earlier sessions are found: clio's own index, the original's scoring (the floor) and plain FTS5 beside it.
+"""Measure how well recall finds earlier sessions, compared with the Perl CLIO's scoring and with plain FTS5.
 
-    python -m bench.recall_quality [FILE] [--mode turns|sessions] [--by-kind] [--only NAME]
+    python -m bench.recall_quality [FILE] [--mode turns|sessions] [--brief] [--only NAME]
 
-Without FILE: every shipped set of `bench.recall_sets` and the made ones of `bench.recall_made`, development and test
-halves apart, and all kinds of question.
+Without FILE: the stored sets of `bench.recall_sets` and the generated sets of `bench.recall_made` and
+`bench.recall_long`, each half separately.
 FILE: {"histories": [{"sessions": [{"session_id", "title", "date", "turns": [{"turn_id", "speaker", "role", "text"}]}],
-"queries": [{"qid", "text", "cat", "gold": [[session_id, turn_id], …]}]}]}. Title, date, speaker, role and cat may be
-missing. Each history has an index of its own.
---mode turns asks "which turn says it", sessions "which session did this"; without it both are asked.
---minilm: also with vectors of all turns, made by all-MiniLM-L6-v2: by the installed weights, or those in FOLDER.
---elsewhere: how many questions find something in sessions about other subjects, where nothing answers them.
+"queries": [{"qid", "text", "cat", "gold": [[session_id, turn_id], …]}]}]}. Title, date, speaker, role and cat are
+optional. Each history has its own index.
+--mode: search for turns or for sessions; default: both.
+--minilm: also with vectors of all turns by all-MiniLM-L6-v2, with the installed weights or those in FOLDER.
+--elsewhere: count the questions that find something in sessions about other subjects, where nothing answers them.
 --brief: only one line for each set. --half: only the sets of one half.
 
 hit@k: share of questions with a gold turn (session) among the first k. recall@10: mean share of the gold turns
-(sessions) there. MRR: mean of 1 / rank of the first one. Sessions are counted once each. ms: CPU time of a query.
+(sessions) among the first 10. MRR: mean of 1 / rank of the first one. Each session counts once. ms: CPU time per query.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from msgspec import structs
 
 from bench.recall_long import make_long_talk
 from bench.recall_made import make_sets
-from bench.recall_sets import File, History, Turn, session_time, shipped_sets
+from bench.recall_sets import File, History, Turn, load_shipped_sets, parse_session_time
 from clio.memory.retrieval.retriever import DEFAULT_LIMIT, MAX_NEAREST_FUSED, count_passages_for
 from clio.memory.retrieval.scoring import Candidate, compute_meaning, rank
 from clio.memory.transcripts.index import RecallIndex
@@ -39,7 +39,7 @@ from clio.text.vocabulary import STOP_WORDS, has_phrase, tokenize
 DEPTH = 50
 Mode = Literal["turns", "sessions"]
 Key = tuple[str, str]
-"""A session and one of its turns."""
+"""The ids of a session and of one of its turns."""
 
 
 class Tally:
@@ -50,7 +50,7 @@ class Tally:
         self.sums = [0.0] * 5
 
     def add(self, found: list[object], gold: set[object]) -> None:
-        """Count one answer: what was found, the best first."""
+        """Add the results of one question, best first."""
         ranks = [rank for rank, item in enumerate(found, 1) if item in gold]
         first = min(ranks, default=0)
         self.asked += 1
@@ -58,22 +58,22 @@ class Tally:
         shares = [sum(rank <= 10 for rank in ranks) / len(gold), 1 / first if first else 0.0]
         self.sums = [total + value for total, value in zip(self.sums, [*reached, *shares], strict=True)]
 
-    def line(self) -> str:
-        """hit@1, @5, @10, recall@10, MRR, in percent."""
+    def percentages(self) -> str:
+        """Format hit@1, @5, @10, recall@10 and MRR in percent."""
         return "".join(f"{100 * total / max(self.asked, 1):7.1f}" for total in self.sums)
 
 
-def documents(history: History) -> list[SessionDoc]:
-    """The sessions as clio would know them; who is named as a speaker stands before what was said."""
+def make_documents(history: History) -> list[SessionDoc]:
+    """Return the sessions as clio indexes them. Names of speakers become part of the text."""
     docs: list[SessionDoc] = []
     for number, session in enumerate(history.sessions):
-        at = session_time(session.date) or float(number)
+        at = parse_session_time(session.date) or float(number)
         turns = tuple(
             TurnDoc(
                 message_id=str(turn.turn_id),
                 role="assistant" if turn.role == "assistant" else "tool" if turn.role == "tool" else "user",
                 created=at,
-                text=said(turn),
+                text=speaker_text(turn),
                 output=turn.output,
             )
             for turn in session.turns
@@ -83,35 +83,35 @@ def documents(history: History) -> list[SessionDoc]:
     return docs
 
 
-def said(turn: Turn) -> str:
-    """The text, with the speaker's name where it is one."""
+def speaker_text(turn: Turn) -> str:
+    """Return the text, after the speaker's name if it is not a role."""
     named = turn.speaker and turn.speaker.lower() not in ("user", "assistant", "tool", "human", "ai")
     return f"{turn.speaker}: {turn.text}" if named else turn.text
 
 
-def get_place(hit: Candidate) -> Key:
-    """The session and the message of a passage."""
+def get_key(hit: Candidate) -> Key:
+    """Return the session and message ids of a hit."""
     return (hit.where.session, hit.id) if hit.where else ("", hit.id)
 
 
-def clio_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
-    """Clio's own answer."""
+def make_clio_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+    """Search the index of sessions."""
     index = RecallIndex(None)
     index.put(docs)
 
     def find(query: str) -> list[Key]:
         if mode == "turns":
-            return [get_place(hit) for hit in index.search_turns(query, limit=DEPTH)]
+            return [get_key(hit) for hit in index.search_turns(query, limit=DEPTH)]
         hits = index.search(query, limit=DEPTH)
         return [(hit.session_id, passage.message_id) for hit in hits for passage in hit.passages]
 
     return find
 
 
-def everything_finder(
+def make_search_finder(
     docs: list[SessionDoc], mode: Mode, near_of: "NearOf | None" = None
 ) -> Callable[[str], list[Key]]:
-    """What a search of everything that is remembered makes of the index's answers, as `clio recall` shows them."""
+    """Rank the hits of the index as `clio recall` does."""
     index = RecallIndex(None)
     index.put(docs)
     now = max((doc.updated for doc in docs), default=0.0)
@@ -137,38 +137,38 @@ def everything_finder(
     return find
 
 
-def plain_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
-    """What FTS5 gives by itself: any word, its own BM25, whole turns."""
+def make_fts5_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+    """Search with SQLite FTS5 alone: whole turns with any of the words, ranked by its BM25."""
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE turns USING fts5 (text, tokenize='porter unicode61')")
     keys = [(doc.id, turn.message_id) for doc in docs for turn in doc.turns]
     database.executemany("INSERT INTO turns (text) VALUES (?)", ((turn.text,) for doc in docs for turn in doc.turns))
 
     def find(query: str) -> list[Key]:
-        said = tokenize(query)
-        match = " OR ".join(f'"{word}"' for word in [word for word in said if word not in STOP_WORDS] or said)
+        words = tokenize(query)
+        match = " OR ".join(f'"{word}"' for word in [word for word in words if word not in STOP_WORDS] or words)
         rows = database.execute("SELECT rowid FROM turns WHERE turns MATCH ? ORDER BY rank LIMIT 500", (match,))
         return [keys[row - 1] for (row,) in rows] if match else []
 
     return find
 
 
-def original_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
-    """The original's scoring: 3 for the query word for word, 1 a word, up to 1.5 for density, 0.5 for a title."""
+def make_original_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+    """Score as the Perl CLIO does: 3 for the exact query, 1 per word, up to 1.5 for density, 0.5 for the title."""
 
     def find(query: str) -> list[Key]:
-        wanted = [word for word in dict.fromkeys(tokenize(query)) if len(word) > 2 and word not in STOP_WORDS]
+        query_words = [word for word in dict.fromkeys(tokenize(query)) if len(word) > 2 and word not in STOP_WORDS]
         scored: list[tuple[float, float, Key]] = []
         for doc in docs:
             title = set(tokenize(doc.title))
             for turn in doc.turns:
-                said = tokenize(turn.text)
-                hits = sum(word in said for word in wanted)
+                words = tokenize(turn.text)
+                hits = sum(word in words for word in query_words)
                 if not hits:
                     continue
-                density = min(1.5, 10 * sum(word in wanted for word in said) / max(len(said), 1))
-                exact = 3.0 if has_phrase(said, tokenize(query)) else 0.0
-                score = exact + hits + density + (0.5 if title.intersection(wanted) else 0.0)
+                density = min(1.5, 10 * sum(word in query_words for word in words) / max(len(words), 1))
+                exact = 3.0 if has_phrase(words, tokenize(query)) else 0.0
+                score = exact + hits + density + (0.5 if title.intersection(query_words) else 0.0)
                 scored.append((score, turn.created, (doc.id, turn.message_id)))
         return [key for _, _, key in sorted(scored, key=lambda one: (-one[0], -one[1]))]
 
@@ -215,34 +215,34 @@ class ModelVectors:
 
         return find
 
-    def clio_finder(self, docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
-        """Clio's own answer with the vectors; a search for sessions does not use them."""
+    def make_clio_finder(self, docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+        """Search the index with vectors; a search for sessions does not use them."""
         index, near_of = RecallIndex(None), self.index(docs)
         index.put(docs)
 
         def find(query: str) -> list[Key]:
             near = {place: compute_meaning(distance) for place, distance in near_of(query).items()}
-            return [get_place(hit) for hit in index.search_turns(query, limit=DEPTH, near=near)]
+            return [get_key(hit) for hit in index.search_turns(query, limit=DEPTH, near=near)]
 
         return find
 
-    def everything_finder(self, docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+    def make_search_finder(self, docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
         """See `everything_finder`."""
-        return everything_finder(docs, mode, self.index(docs))
+        return make_search_finder(docs, mode, self.index(docs))
 
 
 Finder = Callable[[list[SessionDoc], Mode], Callable[[str], list[Key]]]
 FINDERS: dict[str, Finder] = {
-    "clio": clio_finder,
-    "everything": everything_finder,
-    "the original": original_finder,
-    "plain FTS5": plain_finder,
+    "clio": make_clio_finder,
+    "everything": make_search_finder,
+    "Perl CLIO": make_original_finder,
+    "plain FTS5": make_fts5_finder,
 }
 
 
-def all_sets() -> dict[str, list[History]]:
-    """Return the shipped and the made sets by name."""
-    sets = shipped_sets()
+def load_all_sets() -> dict[str, list[History]]:
+    """Return the stored and the generated sets by name."""
+    sets = load_shipped_sets()
     for half, seed in (("development", 300), ("test", 700)):
         sets |= make_sets(half)
         sets[f"long assistant talk, {half}"] = [make_long_talk(half, seed + number) for number in range(3)]
@@ -250,16 +250,16 @@ def all_sets() -> dict[str, list[History]]:
 
 
 def measure(histories: Iterable[History], mode: Mode, finder: Finder) -> tuple[dict[str, tuple[Tally, Tally]], float]:
-    """Results by kind of question, for turns and for sessions, and milliseconds of CPU a query."""
+    """Return the results by kind of question, for turns and for sessions, and the CPU time per query in ms."""
     tallies: dict[str, tuple[Tally, Tally]] = {}
-    asking = 0.0
+    query_s = 0.0
     asked = 0
     for history in histories:
-        find = finder(documents(history), mode)
+        find = finder(make_documents(history), mode)
         for question in history.queries:
             start = time.process_time()
             found = find(question.text)
-            asking += time.process_time() - start
+            query_s += time.process_time() - start
             asked += 1
             gold = question.answers()
             if gold:
@@ -267,22 +267,22 @@ def measure(histories: Iterable[History], mode: Mode, finder: Finder) -> tuple[d
                     turns, sessions = tallies.setdefault(category, (Tally(), Tally()))
                     turns.add(list(found), set(gold))
                     sessions.add(list(dict.fromkeys(session for session, _ in found)), {session for session, _ in gold})
-    return tallies, 1000 * asking / max(asked, 1)
+    return tallies, 1000 * query_s / max(asked, 1)
 
 
 ASKED_ELSEWHERE = 60
-"""Number of questions of each set that are asked elsewhere."""
+"""Number of questions of each set that are asked about sessions of other sets."""
 
 
 def get_subject(set_name: str) -> str:
-    """Return the name of a set without how it was made, so that sets with the same subjects have the same."""
+    """Return the subject of a set from its name, the same for stored and generated sets."""
     return set_name.split(",")[0].removeprefix("made ").removeprefix("long ")
 
 
 def report_elsewhere(sets: dict[str, list[History]], finder: Finder) -> None:
     """Print how many questions of each set find something in the first history of the sets with other subjects."""
     sets = {name: histories for name, histories in sets.items() if " asked " not in name}
-    finders = {name: finder(documents(histories[0]), "turns") for name, histories in sets.items()}
+    finders = {name: finder(make_documents(histories[0]), "turns") for name, histories in sets.items()}
     asked = answered = 0
     for name, histories in sets.items():
         for other, find in finders.items():
@@ -295,7 +295,7 @@ def report_elsewhere(sets: dict[str, list[History]], finder: Finder) -> None:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description="How well recall finds what was said.")
+    parser = argparse.ArgumentParser(description="Measure how well recall finds earlier sessions.")
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--mode", choices=["turns", "sessions"])
     parser.add_argument("--brief", action="store_true", help="no lines for the kinds of question")
@@ -308,9 +308,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.minilm is not None:
         model = ModelVectors(None if options.minilm == Path() else options.minilm)
-        FINDERS["clio with MiniLM"] = model.clio_finder
-        FINDERS["everything with MiniLM"] = model.everything_finder
-    sets = all_sets()
+        FINDERS["clio with MiniLM"] = model.make_clio_finder
+        FINDERS["everything with MiniLM"] = model.make_search_finder
+    sets = load_all_sets()
     sets = {name: histories for name, histories in sets.items() if name.endswith(options.half or "")}
     if options.file:
         sets = {options.file.name: msgspec.json.decode(options.file.read_bytes(), type=File).histories}
@@ -330,7 +330,8 @@ def main() -> None:
                         turn, session = tallies[kind]
                         label = f"{set_name}: {name}" if kind == "all" else f"  {kind}"
                         cost = f"  {ms:.1f} ms" if kind == "all" else ""
-                        print(f"{label:<43}{turn.asked:>4}   {turn.line()}         {session.line()[:28]}{cost}")
+                        by_session = session.percentages()[:28]
+                        print(f"{label:<43}{turn.asked:>4}   {turn.percentages()}         {by_session}{cost}")
         print()
 
 

@@ -1,8 +1,9 @@
-"""The questions that ship with clio for `bench/recall_quality.py`, and how their files are read.
+"""Read the sets of questions for `bench/recall_quality.py` that are stored in `bench/data`.
 
-Each kind of talk has a development half, which may be looked at, and a test half, which is only reported. Text files in
-`bench/data/recall/`: `== DATE TITLE` begins a session, `Speaker: text` is a turn, `?? KIND | QUESTION | 2.5 3.1` asks
-for turn 5 of session 2 or turn 1 of session 3. In talk with an assistant the speakers are `User` and `Assistant`.
+Each kind of conversation has a development half, which may be looked at, and a test half, of which only the results
+are looked at. In the text files of `bench/data/recall/`, `== DATE TITLE` begins a session, `Speaker: text` is a turn,
+and `?? KIND | QUESTION | 2.5 3.1` is a question that turn 5 of session 2 and turn 1 of session 3 answer. In
+conversations with an assistant the speakers are `User` and `Assistant`.
 """
 
 import re
@@ -22,7 +23,7 @@ _HOUR = re.compile(r"(\d{1,2}):(\d{2})(?: ?([ap])m)?", re.IGNORECASE)
 
 
 class Turn(Struct):
-    """One message of a history. output: what a tool printed, which only the index of outputs has."""
+    """One message of a history. output: what a tool printed, which is only in the index of outputs."""
 
     turn_id: str | int
     text: str
@@ -49,31 +50,31 @@ class Question(Struct):
     cat: str | int | None = None
 
     def answers(self) -> list[tuple[str, str]]:
-        """The gold turns, each a session and one of its turns."""
+        """Return the gold turns as pairs of session id and turn id."""
         return [(str(gold[0]), str(gold[1])) for gold in self.gold]
 
 
 class History(Struct):
-    """Sessions, and what is asked about them."""
+    """Sessions, and questions about them."""
 
     sessions: list[Session]
     queries: list[Question]
 
 
 class File(Struct):
-    """A whole file of histories."""
+    """A file of histories."""
 
     histories: list[History]
 
 
-def shipped_sets() -> dict[str, list[History]]:
-    """The shipped sets by name; of the coding sessions every second question is in the test half."""
+def load_shipped_sets() -> dict[str, list[History]]:
+    """Return the stored sets by name. Every second question about coding sessions is in the test half."""
     coding = msgspec.json.decode(CODING.read_bytes(), type=File).histories
     sets = {
         f"coding sessions, {half}": [
-            History(sessions=history.sessions, queries=history.queries[first::2]) for history in coding
+            History(sessions=history.sessions, queries=history.queries[start::2]) for history in coding
         ]
-        for first, half in enumerate(("development", "test"))
+        for start, half in enumerate(("development", "test"))
     }
     for kind in ("two people", "assistant talk"):
         for half in ("development", "test"):
@@ -83,7 +84,7 @@ def shipped_sets() -> dict[str, list[History]]:
 
 
 def read_talk(text: str) -> History:
-    """The history of one text file."""
+    """Parse a text file of one history."""
     sessions: list[Session] = []
     queries: list[Question] = []
     for line in text.splitlines():
@@ -95,15 +96,15 @@ def read_talk(text: str) -> History:
             places = [list(place.split(".")) for place in gold.split()]
             queries.append(Question(qid=len(queries) + 1, text=question, gold=[*places], cat=kind))
         elif line:
-            speaker, _, said = line.partition(": ")
+            speaker, _, text = line.partition(": ")
             turns = sessions[-1].turns
             role = speaker.lower() if speaker in ("User", "Assistant") else None
-            turns.append(Turn(turn_id=str(len(turns) + 1), text=said, speaker=speaker, role=role))
+            turns.append(Turn(turn_id=str(len(turns) + 1), text=text, speaker=speaker, role=role))
     return History(sessions=sessions, queries=queries)
 
 
-def session_time(date: object) -> float | None:
-    """The time a session's date means, in seconds since the epoch; None where it cannot be read as one."""
+def parse_session_time(date: object) -> float | None:
+    """Parse the date of a session as UTC, in seconds since the epoch; noon if it has no time, None if it is no date."""
     text = str(date or "")
     if iso := _ISO.search(text):
         year, month, day = map(int, iso.groups())

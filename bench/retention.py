@@ -1,10 +1,10 @@
-"""What a trim leaves in the window: results just seen, reads that must be repeated, how full requests are, the cache.
+"""Measure what a trim leaves in the window: recent results, reads that must be repeated, use of the window, the cache.
 
     python -m bench.retention [FOLDER] [--before COMMIT] [--sessions 6]
 
-Recorded sessions (transcripts below FOLDER, at any depth) are replayed step by step; in generated ones a scripted agent
-reads, searches, edits and tests, and reads again what it needs and no longer sees. --before runs the same on an earlier
-state of clio, checked out into a temporary folder, and prints both.
+Recorded sessions (transcripts below FOLDER, at any depth) are replayed step by step. In generated ones a scripted agent
+reads, searches, edits and tests, and reads a file again if it needs it and its content was trimmed. --before also
+measures an earlier commit of clio, checked out into a temporary folder, and prints both.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from tarfile import TarFile
 import msgspec
 from msgspec import Struct
 
-from bench.histories import stored, window_of
+from bench.histories import make_window, store_session
 from bench.transcripts import find_transcripts
 from clio.context.request_builder import BuiltRequest
 from clio.context.window import ContextWindow
@@ -37,16 +37,17 @@ ROOT = Path(__file__).parent.parent
 WINDOWS = (8_192, 16_384, 24_000, 32_768)
 RECENT = 3
 _RATIO = 4.0
-_COMPACT, _FULL = 1_500, 4_000  # tokens of prompt and tools, on windows up to 16K and above
+_COMPACT, _FULL = 1_500, 4_000  # tokens of system prompt and tools in windows up to 16K, and in larger ones
 
 
-class Measured(Struct, frozen=True, kw_only=True):
-    """One session in one window.
+class SessionMetrics(Struct, frozen=True, kw_only=True):
+    """The figures of one session in one window.
 
-    lost: results of the last three steps that left, or were shortened, at a trim although they would have fitted.
-    too_large: those that did not fit. repeated: reads the agent made again because a trim took them within three steps.
-    use: of the room, by the requests after the first trim, 0 to 1. kept_prefix: how much of a request the next one
-    repeats unchanged, between trims. shared: of each request, how much is an unchanged beginning of the one before.
+    lost: results of the last three steps that a trim removed or shortened although they would have fitted.
+    too_large: those that did not fit. repeated: reads that the agent repeated because a trim removed them within three
+    steps. use: share of the available space used by each request after the first trim, 0 to 1. kept_prefix: share of
+    each request that the next one repeats unchanged, between trims. shared: share of each request that is an unchanged
+    beginning of the one before.
     """
 
     window: int
@@ -60,13 +61,13 @@ class Measured(Struct, frozen=True, kw_only=True):
     shared: tuple[float, ...] = ()
 
 
-class Watcher:
-    """Builds the requests of one session and looks what each of them still holds."""
+class RequestObserver:
+    """Builds the requests of one session and records what each of them still contains."""
 
     def __init__(self, session: Session, tokens: int) -> None:
         fixed = _COMPACT if tokens <= 16_384 else _FULL
         self.session = session
-        self.window: ContextWindow = window_of(session, tokens, system="The system prompt. " * (fixed * 4 // 19))
+        self.window: ContextWindow = make_window(session, tokens, system="The system prompt. " * (fixed * 4 // 19))
         self.tokens = tokens
         self._fixed = fixed * 4 // 19 * 19 / _RATIO
         self._room = tokens - min(tokens // 8, 16_384) - self._fixed
@@ -80,7 +81,7 @@ class Watcher:
         self.shared: list[float] = []
 
     def add(self, messages: Sequence[Message]) -> BuiltRequest | None:
-        """Append a step or the user's words, and build the request; None where not even the user's words fit."""
+        """Append a step or a user message, and build the request; None if not even the user's messages fit."""
         for message in messages:
             self.session.append(message)
         self.steps += any(isinstance(message, ToolMessage) for message in messages)
@@ -89,27 +90,27 @@ class Watcher:
             built = self.window.build()
         except ContextOverflow:
             return None
-        self._look(built, before, messages)
+        self._record_request(built, before, messages)
         return built
 
     _shown: tuple[Message, ...] = ()
 
-    def _look(self, built: BuiltRequest, before: dict[str, Message], new: Sequence[Message]) -> None:
+    def _record_request(self, built: BuiltRequest, before: dict[str, Message], new: Sequence[Message]) -> None:
         self.counts["requests"] += 1
         self._shown = built.request.messages
         now = {message.id: message.content for message in self._shown}
         if built.trimmed is not None:
             self.counts["trims"] += 1
-            left = self._room * _RATIO - built.conversation
+            free = self._room * _RATIO - built.conversation
             for result in self._recent_results():
                 seen = before[result.id].content if result.id in before else result.content
                 if now.get(result.id) == seen:
                     continue
                 shown = ToolMessage(tool_call_id="", content=now[result.id]) if result.id in now else None
                 missing = message_units(result) - (message_units(shown) if shown else 0.0)
-                if missing <= left and (result.id in before or result in new):
+                if missing <= free and (result.id in before or result in new):
                     self.counts["lost"] += 1
-                    left -= missing
+                    free -= missing
                 else:
                     self.counts["too_large"] += 1
             for id in before.keys() - now.keys():
@@ -118,33 +119,33 @@ class Watcher:
             self.use.append(built.conversation / _RATIO / self._room)
         body = self._encoder.encode(built.request).removesuffix(b"]}")
         if self._body:
-            same = common(self._body, body)
+            same = shared_prefix_length(self._body, body)
             self.shared.append(same / len(body))
             if built.trimmed is None:
                 self.kept_prefix.append(same / len(self._body))
         self._body = body
 
     def _recent_results(self) -> list[ToolMessage]:
-        """The results of the last three steps, newest first."""
-        found: list[ToolMessage] = []
+        """Return the tool results of the last three steps, newest first."""
+        results: list[ToolMessage] = []
         steps = 0
         for message in reversed(self.session.messages):
             if isinstance(message, ToolMessage):
-                found.append(message)
+                results.append(message)
             elif isinstance(message, AssistantMessage) and message.tool_calls:
                 steps += 1
                 if steps == RECENT:
                     break
-        return found
+        return results
 
-    def sees(self, result_id: str) -> bool:
-        """Whether the newest request holds this result whole."""
+    def has_result(self, result_id: str) -> bool:
+        """Return whether the newest request contains this result in full."""
         whole = next(message.content for message in self.session.messages if message.id == result_id)
         return any(message.id == result_id and message.content == whole for message in self._shown)
 
-    def measured(self, repeated: int = 0) -> Measured:
-        """What was seen so far."""
-        return Measured(
+    def metrics(self, repeated: int = 0) -> SessionMetrics:
+        """Return the figures so far."""
+        return SessionMetrics(
             window=self.tokens,
             repeated=repeated,
             use=tuple(self.use),
@@ -154,8 +155,8 @@ class Watcher:
         )
 
 
-def common(one: bytes, two: bytes) -> int:
-    """Length of the beginning that two texts share."""
+def shared_prefix_length(one: bytes, two: bytes) -> int:
+    """Return the length of the common prefix."""
     size = min(len(one), len(two))
     if one[:size] == two[:size]:
         return size
@@ -169,16 +170,16 @@ def common(one: bytes, two: bytes) -> int:
 # Recorded sessions
 
 
-def replay(messages: Sequence[Message], tokens: int, folder: Path) -> Measured:
-    """The session in a window, one request a step."""
-    watcher = Watcher(stored([], folder), tokens)
-    for step in split_steps(messages):
-        watcher.add(step)
-    return watcher.measured()
+def replay(messages: Sequence[Message], tokens: int, folder: Path) -> SessionMetrics:
+    """Replay a session in a window, one request per step."""
+    observer = RequestObserver(store_session([], folder), tokens)
+    for step in split_into_steps(messages):
+        observer.add(step)
+    return observer.metrics()
 
 
-def split_steps(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    """The messages, those together that come between two requests."""
+def split_into_steps(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    """Yield the messages between one request and the next."""
     step: list[Message] = []
     waiting = 0
     for message in messages:
@@ -197,184 +198,201 @@ def split_steps(messages: Sequence[Message]) -> Iterator[list[Message]]:
 # Generated sessions
 
 
-class Agent:
-    """Works through a made-up project: reads, searches, edits, tests; reads again what it needs and does not see.
+class ScriptedAgent:
+    """Works on a made-up project: reads, searches, edits and tests; reads a file again if its content was trimmed.
 
-    size: of what it reads; 1.0 gives a file of some 1,500 tokens.
+    size: factor for the length of results; 1.0 makes files of about 1,500 tokens.
     """
 
-    def __init__(self, seed: int, watcher: Watcher, size: float) -> None:
+    def __init__(self, seed: int, observer: RequestObserver, size: float) -> None:
         self._rng = random.Random(seed)
-        self._watcher = watcher
+        self._observer = observer
         self._size = size
         self._numbers = itertools.count()
-        self._read: dict[str, tuple[str, int]] = {}  # the newest reading of each path, and its step
+        self._last_reads: dict[str, tuple[str, int]] = {}  # id and step of the latest read of each path
         self.repeated = 0
 
-    def work(self, turns: int) -> Measured:
-        """So many turns, each a task with about ten steps."""
-        kinds = (self._look, self._look, self._change, self._change, self._wrong_edit, self._install, self._recall)
+    def work(self, turns: int) -> SessionMetrics:
+        """Run `turns` turns, each a task with about ten steps."""
+        kinds = (
+            self._search_and_read,
+            self._search_and_read,
+            self._edit_file,
+            self._edit_file,
+            self._fail_edit,
+            self._install_package,
+            self._recall_sessions,
+        )
         for turn in range(turns):
-            self._say(f"Task {turn}: make value {turn} right in the parser, its tests and its docs, then run them.")
+            self._add_request(
+                f"Task {turn}: make value {turn} right in the parser, its tests and its docs, then run them."
+            )
             for _ in range(self._rng.randint(2, 5)):
                 self._rng.choice(kinds)()
-            self._test(good=self._rng.random() < 0.6)
-            self._watcher.add([AssistantMessage(id=self._id(), content=f"Value {turn} is right now. " * 6)])
-        return self._watcher.measured(self.repeated)
+            self._run_tests(passes=self._rng.random() < 0.6)
+            self._observer.add([AssistantMessage(id=self._new_id(), content=f"Value {turn} is right now. " * 6)])
+        return self._observer.metrics(self.repeated)
 
-    def _say(self, text: str) -> None:
-        self._watcher.add([UserMessage(id=self._id(), content=text)])
+    def _add_request(self, text: str) -> None:
+        self._observer.add([UserMessage(id=self._new_id(), content=text)])
 
-    def _id(self) -> str:
+    def _new_id(self) -> str:
         return f"m{next(self._numbers)}"
 
-    def _do(self, *calls: tuple[str, dict[str, object], str, bool, SideEffects]) -> list[ToolMessage]:
-        made = [
-            ToolCall(id=f"c{place}", name=name, arguments=json.dumps(given))
-            for place, (name, given, *_) in enumerate(calls)
+    def _add_step(self, *calls: tuple[str, dict[str, object], str, bool, SideEffects]) -> list[ToolMessage]:
+        tool_calls = [
+            ToolCall(id=f"c{place}", name=name, arguments=json.dumps(arguments))
+            for place, (name, arguments, *_) in enumerate(calls)
         ]
-        head = AssistantMessage(id=self._id(), content="I look at what comes next.", tool_calls=tuple(made))
+        head = AssistantMessage(id=self._new_id(), content="I look at what comes next.", tool_calls=tuple(tool_calls))
         results = [
-            ToolMessage(id=self._id(), tool_call_id=call.id, name=call.name, content=output, ok=ok, side_effects=deeds)
-            for call, (_, _, output, ok, deeds) in zip(made, calls, strict=True)
+            ToolMessage(
+                id=self._new_id(),
+                tool_call_id=call.id,
+                name=call.name,
+                content=output,
+                ok=ok,
+                side_effects=side_effects,
+            )
+            for call, (_, _, output, ok, side_effects) in zip(tool_calls, calls, strict=True)
         ]
-        self._watcher.add([head, *results])
+        self._observer.add([head, *results])
         return results
 
-    def _lines(self, count: int) -> list[str]:
+    def _make_lines(self, count: int) -> list[str]:
         words = "value parser order error input state token reader field limit".split()
         return [
             f"    {self._rng.choice(words)}_{self._rng.randint(0, 999)} = {self._rng.choice(words)}(item, {n})"
             for n in range(count)
         ]
 
-    def _reading(self, path: str) -> tuple[str, dict[str, object], str, bool, SideEffects]:
+    def _make_read(self, path: str) -> tuple[str, dict[str, object], str, bool, SideEffects]:
         count = int(self._rng.randint(60, 200) * self._size)
-        rows = "\n".join(f"{number:>4}|{line}" for number, line in enumerate(self._lines(count), 1))
+        rows = "\n".join(f"{number:>4}|{line}" for number, line in enumerate(self._make_lines(count), 1))
         return "read_file", {"path": path}, rows, True, SideEffects(read=(path,))
 
-    def _path(self) -> str:
+    def _draw_path(self) -> str:
         return f"src/part_{self._rng.randint(0, 11)}.py"
 
     def _read_files(self, paths: Sequence[str]) -> None:
-        for path, result in zip(paths, self._do(*map(self._reading, paths)), strict=True):
-            self._read[path] = (result.id, self._watcher.steps)
+        for path, result in zip(paths, self._add_step(*map(self._make_read, paths)), strict=True):
+            self._last_reads[path] = (result.id, self._observer.steps)
 
-    def _need(self, path: str) -> None:
-        """Have the path in view, reading it where it is not."""
-        known = self._read.get(path)
-        if known is not None and self._watcher.sees(known[0]):
+    def _read_if_not_visible(self, path: str) -> None:
+        """Read the path unless the window contains its latest read."""
+        known = self._last_reads.get(path)
+        if known is not None and self._observer.has_result(known[0]):
             return
-        if known is not None and self._watcher.trimmed_at.get(known[0], 10**9) - known[1] < RECENT:
+        if known is not None and self._observer.trimmed_at.get(known[0], 10**9) - known[1] < RECENT:
             self.repeated += 1
         self._read_files([path])
 
-    def _look(self) -> None:
+    def _search_and_read(self) -> None:
         rows = "\n".join(
-            f"{self._path()}:{self._rng.randint(1, 300)}:{line}" for line in self._lines(int(30 * self._size))
+            f"{self._draw_path()}:{self._rng.randint(1, 300)}:{line}" for line in self._make_lines(int(30 * self._size))
         )
-        self._do(("search_text", {"pattern": f"value_{self._rng.randint(0, 999)}"}, rows, True, SideEffects()))
-        self._read_files(sorted({self._path() for _ in range(self._rng.randint(1, 3))}))
+        self._add_step(("search_text", {"pattern": f"value_{self._rng.randint(0, 999)}"}, rows, True, SideEffects()))
+        self._read_files(sorted({self._draw_path() for _ in range(self._rng.randint(1, 3))}))
 
-    def _change(self) -> None:
-        path = self._path()
-        self._need(path)
+    def _edit_file(self) -> None:
+        path = self._draw_path()
+        self._read_if_not_visible(path)
         if self._rng.random() < 0.5:
-            self._look_aside()
-        self._need(path)
-        given: dict[str, object] = {"path": path, "old_string": "a" * 200, "new_string": "b" * 260}
-        self._do(
-            ("edit_file", given, f"edited {path}", True, SideEffects(changed=(ChangedFile(path=path, kind="update"),)))
-        )
+            self._read_docs()
+        self._read_if_not_visible(path)
+        self._add_edit(path, 200, 260)
 
-    def _look_aside(self) -> None:
-        self._do(self._reading(f"docs/page_{self._rng.randint(0, 5)}.md"))
+    def _read_docs(self) -> None:
+        self._add_step(self._make_read(f"docs/page_{self._rng.randint(0, 5)}.md"))
 
-    def _wrong_edit(self) -> None:
-        path = self._path()
-        self._need(path)
-        given: dict[str, object] = {"path": path, "old_string": "x" * 900, "new_string": "y" * 900}
+    def _fail_edit(self) -> None:
+        path = self._draw_path()
+        self._read_if_not_visible(path)
+        arguments: dict[str, object] = {"path": path, "old_string": "x" * 900, "new_string": "y" * 900}
         error = f"'{path}' is unchanged: old_string is not in the file.\n" + "\n".join(
-            self._lines(int(25 * self._size))
+            self._make_lines(int(25 * self._size))
         )
-        self._do(("edit_file", given, error, False, SideEffects()))
-        self._change_known(path)
+        self._add_step(("edit_file", arguments, error, False, SideEffects()))
+        self._read_if_not_visible(path)
+        self._add_edit(path, 100, 100)
 
-    def _change_known(self, path: str) -> None:
-        self._need(path)
-        given: dict[str, object] = {"path": path, "old_string": "a" * 100, "new_string": "b" * 100}
-        self._do(
-            ("edit_file", given, f"edited {path}", True, SideEffects(changed=(ChangedFile(path=path, kind="update"),)))
-        )
+    def _add_edit(self, path: str, old_chars: int, new_chars: int) -> None:
+        arguments: dict[str, object] = {"path": path, "old_string": "a" * old_chars, "new_string": "b" * new_chars}
+        side_effects = SideEffects(changed=(ChangedFile(path=path, kind="update"),))
+        self._add_step(("edit_file", arguments, f"edited {path}", True, side_effects))
 
-    def _install(self) -> None:
+    def _install_package(self) -> None:
         rows = "\n".join(
             f"Downloading package_{n}-1.{n}.0-py3-none-any.whl ({n * 7} kB)" for n in range(int(50 * self._size))
         )
         command = "pip install -e ."
-        self._ran(command, f"[exit 0 in 9.1 s]\n{rows}\nSuccessfully installed package_1-1.1.0", 0)
+        self._run_command(command, f"[exit 0 in 9.1 s]\n{rows}\nSuccessfully installed package_1-1.1.0", 0)
 
-    def _recall(self) -> None:
-        rows = "\n".join(self._lines(int(30 * self._size)))
-        self._do(("memory_operations", {"operation": "recall_sessions", "query": "value"}, rows, True, SideEffects()))
+    def _recall_sessions(self) -> None:
+        rows = "\n".join(self._make_lines(int(30 * self._size)))
+        self._add_step(
+            ("memory_operations", {"operation": "recall_sessions", "query": "value"}, rows, True, SideEffects())
+        )
 
-    def _test(self, *, good: bool) -> None:
+    def _run_tests(self, *, passes: bool) -> None:
         rows = "\n".join(f"tests/test_part_{n}.py {'.' * 40} [{n}%]" for n in range(int(25 * self._size)))
-        end = "===== 200 passed in 3.21s =====" if good else "===== 1 failed, 199 passed in 3.21s ====="
-        failed = "" if good else "FAILED tests/test_part_3.py::test_value - AssertionError: assert 3 == 4\n"
-        self._ran("pytest", f"[exit {int(not good)} in 3.4 s]\n{rows}\n{failed}{end}", int(not good))
+        end = "===== 200 passed in 3.21s =====" if passes else "===== 1 failed, 199 passed in 3.21s ====="
+        failed = "" if passes else "FAILED tests/test_part_3.py::test_value - AssertionError: assert 3 == 4\n"
+        self._run_command("pytest", f"[exit {int(not passes)} in 3.4 s]\n{rows}\n{failed}{end}", int(not passes))
 
-    def _ran(self, command: str, output: str, code: int) -> None:
-        self._do(("run_command", {"command": command}, output, code == 0, SideEffects(command=command, exit_code=code)))
+    def _run_command(self, command: str, output: str, code: int) -> None:
+        self._add_step(
+            ("run_command", {"command": command}, output, code == 0, SideEffects(command=command, exit_code=code))
+        )
 
 
-def generate(seed: int, tokens: int, folder: Path, *, turns: int = 12, size: float = 1.0) -> Measured:
-    """A made-up session in a window."""
-    watcher = Watcher(stored([], folder), tokens)
-    return Agent(seed, watcher, size).work(turns)
+def generate(seed: int, tokens: int, folder: Path, *, turns: int = 12, size: float = 1.0) -> SessionMetrics:
+    """Measure a generated session in a window."""
+    observer = RequestObserver(store_session([], folder), tokens)
+    return ScriptedAgent(seed, observer, size).work(turns)
 
 
 # The tables
 
 
-def measure(folder: Path | None, sessions: int) -> dict[str, list[Measured]]:
-    """All sessions in all windows, by the name of the row."""
-    found: dict[str, list[Measured]] = {}
+def measure(folder: Path | None, sessions: int) -> dict[str, list[SessionMetrics]]:
+    """Measure all sessions in all windows, by the name of the row."""
+    found: dict[str, list[SessionMetrics]] = {}
 
-    def each(name: str, run: Callable[[int, Path], Measured]) -> None:
+    def run_in_windows(name: str, run: Callable[[int, Path], SessionMetrics]) -> None:
         for tokens in WINDOWS:
             with tempfile.TemporaryDirectory() as place:
                 found.setdefault(f"{name}, {tokens:,}", []).append(run(tokens, Path(place)))
 
     for _, transcript in find_transcripts(folder) if folder else []:
-        each("recorded", lambda tokens, place, told=transcript.messages: replay(told, tokens, place))
+        run_in_windows("recorded", lambda tokens, place, messages=transcript.messages: replay(messages, tokens, place))
     for seed in range(sessions):
         for size in (0.4, 1.0, 2.0):
-            each(
+            run_in_windows(
                 f"generated, results × {size}",
                 lambda tokens, place, seed=seed, size=size: generate(seed, tokens, place, size=size),
             )
     return found
 
 
-def row(measured: Sequence[Measured]) -> list[str]:
-    """One line of the table."""
-    trimmed = [one for one in measured if one.trims]
+def format_row(metrics: Sequence[SessionMetrics]) -> list[str]:
+    """Return the cells of a row."""
+    trimmed = [one for one in metrics if one.trims]
     use = [share for one in trimmed for share in one.use]
     prefix = [share for one in trimmed for share in one.kept_prefix]
     shared = [share for one in trimmed for share in one.shared]
     return [
-        f"{sum(one.trims for one in measured)} in {sum(one.requests for one in measured)}",
-        str(sum(one.lost for one in measured)),
-        str(sum(one.too_large for one in measured)),
-        str(sum(one.repeated for one in measured)),
+        f"{sum(one.trims for one in metrics)} in {sum(one.requests for one in metrics)}",
+        str(sum(one.lost for one in metrics)),
+        str(sum(one.too_large for one in metrics)),
+        str(sum(one.repeated for one in metrics)),
         f"{statistics.mean(use):.0%}" if use else "–",
         f"{statistics.mean(prefix):.1%}" if prefix else "–",
         f"{statistics.median(shared):.1%}, {statistics.mean(shared):.1%}" if shared else "–",
     ]
 
 
-HEAD = (
+COLUMNS = (
     "trims in requests",
     "lost though they fit",
     "too large",
@@ -385,17 +403,19 @@ HEAD = (
 )
 
 
-def show(found: dict[str, list[Measured]], before: dict[str, list[Measured]] | None) -> None:
-    """The table; two lines a row where there is a before."""
-    print(f"| session, window | {' | '.join(HEAD)} |\n|---|{'--:|' * len(HEAD)}")
-    for name, measured in found.items():
+def print_table(
+    metrics_by_row: dict[str, list[SessionMetrics]], before: dict[str, list[SessionMetrics]] | None
+) -> None:
+    """Print the table, with two lines per row if `before` is given."""
+    print(f"| session, window | {' | '.join(COLUMNS)} |\n|---|{'--:|' * len(COLUMNS)}")
+    for name, metrics in metrics_by_row.items():
         if before is not None:
-            print(f"| {name}, before | {' | '.join(row(before[name]))} |")
-        print(f"| {name} | {' | '.join(row(measured))} |")
+            print(f"| {name}, before | {' | '.join(format_row(before[name]))} |")
+        print(f"| {name} | {' | '.join(format_row(metrics))} |")
 
 
-def run_before(commit: str, folder: Path | None, sessions: int) -> dict[str, list[Measured]]:
-    """The same measurement with clio as it was at a commit."""
+def run_before(commit: str, folder: Path | None, sessions: int) -> dict[str, list[SessionMetrics]]:
+    """Measure the clio of an earlier commit."""
     with tempfile.TemporaryDirectory() as place:
         archive = subprocess.run(
             ["git", "archive", commit, "clio", "prompts", "share"], cwd=ROOT, check=True, capture_output=True
@@ -408,7 +428,7 @@ def run_before(commit: str, folder: Path | None, sessions: int) -> dict[str, lis
             "sys.stdout.buffer.write(msgspec.json.encode(found))"
         )
         done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, cwd=place)
-    return msgspec.json.decode(done.stdout, type=dict[str, list[Measured]])
+    return msgspec.json.decode(done.stdout, type=dict[str, list[SessionMetrics]])
 
 
 def main() -> None:
@@ -420,7 +440,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = options.folder.absolute() if options.folder else None
     before = run_before(options.before, folder, options.sessions) if options.before else None
-    show(measure(folder, options.sessions), before)
+    print_table(measure(folder, options.sessions), before)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How fast clio learns which style a user likes, and what choosing one costs.
+"""Measure how fast clio learns which response styles a user likes, and what choosing one costs.
 
-    python bench/styles.py            the numbers, and docs/styles.svg
+    python bench/styles.py            prints the figures and draws docs/styles.svg
 
-A simulated person sends messages of four intents on working days from 9 to 18 o'clock and rates every answer. They
-approve of some styles for each intent and disapprove of the others; one rating in ten is the opposite of what they
-think, so that 0.9 of the ratings approve where every answer is liked. The styles, the rules that tell the intent, the
-choice and the learning are clio's own; only the file between two turns is left out.
+A simulated user sends messages of four intents between 9 and 18 o'clock and rates every answer. The user likes some
+styles for each intent and dislikes the others. One rating in ten is inverted, so at most 90 % of the ratings are good.
+The styles, the detection of the intent, the choice and the learning are clio's own; only the file that stores the
+state between two turns is left out.
 """
 
 import random
@@ -46,7 +46,7 @@ MESSAGES: Mapping[str, Sequence[str]] = {
     "fix": ("fix the failing test in test_parser.py", "the build fails on CI", "I get a KeyError in line 40"),
     "build": ("add a --dry-run flag", "rename get_user to fetch_user", "implement pagination for /users"),
 }
-TASTE: Mapping[str, frozenset[str]] = {
+LIKED_STYLES: Mapping[str, frozenset[str]] = {
     "question": frozenset({"concise"}),
     "explain": frozenset({"teaching", "detailed"}),
     "fix": frozenset({"precise"}),
@@ -54,17 +54,17 @@ TASTE: Mapping[str, frozenset[str]] = {
 }
 
 
-class Person:
-    """A simulated user with a taste for each intent, who rates answers."""
+class SimulatedUser:
+    """A simulated user who likes some styles for each intent, and rates answers."""
 
-    def __init__(self, taste: Mapping[str, frozenset[str]], seed: int, *, learns: bool = True) -> None:
-        self._taste, self._learns = taste, learns
-        self._rng, self._choosing = random.Random(seed), random.Random(seed + 10_000)
+    def __init__(self, liked_styles: Mapping[str, frozenset[str]], seed: int, *, learns: bool = True) -> None:
+        self._liked_styles, self._learns = liked_styles, learns
+        self._rng, self._choice_rng = random.Random(seed), random.Random(seed + 10_000)
         self.state = StyleState(on=True)
         self._now = MONDAY
 
-    def live(self) -> dict[str, list[tuple[bool, bool]]]:
-        """By intent, for each rating: whether the style was liked, and whether they said so."""
+    def rate_answers(self) -> dict[str, list[tuple[bool, bool]]]:
+        """Return for each intent and rating whether the user likes the style, and whether the rating is good."""
         rated: dict[str, list[tuple[bool, bool]]] = {intent: [] for intent in MESSAGES}
         for _ in range(RATINGS):
             for intent in self._rng.sample(sorted(MESSAGES), len(MESSAGES)):
@@ -75,25 +75,25 @@ class Person:
         self._now += self._rng.uniform(120, 1_200)
         if datetime.fromtimestamp(self._now).hour >= 18:
             self._now += 15 * 3_600
-        choice = choose(self._rng.choice(MESSAGES[intent]), self.state, self._choosing, self._now)
-        liked = choice.chosen in self._taste[intent]
-        said = liked != (self._rng.random() < NOISE)
+        choice = choose(self._rng.choice(MESSAGES[intent]), self.state, self._choice_rng, self._now)
+        liked = choice.chosen in self._liked_styles[intent]
+        approved = liked != (self._rng.random() < NOISE)
         if self._learns and choice.chosen:
             skill = next(skill for skill in load_built_in_styles() if skill.id == choice.chosen)
             self.state = self.state.after(
-                choice.situation.bucket, skill.id, skill.dimensions, 1 if said else -1, 1.0, self._now
+                choice.situation.bucket, skill.id, skill.dimensions, 1 if approved else -1, 1.0, self._now
             )
-        return liked, said
+        return liked, approved
 
 
 def choose(text: str, state: StyleState, rng: random.Random, now: float) -> Choice:
-    """As `Styles.choose` does; what the rules say of a message is kept, since it is always the same."""
-    situation = structs.replace(_told(text), time_of_day=time_of_day(now))
+    """Choose a style as `Styles.choose` does, with the situation of each message cached."""
+    situation = structs.replace(_infer_situation(text), time_of_day=time_of_day(now))
     return choose_style(situation, load_built_in_styles(), state, rng, now, partial(_similarity, text=situation.text))
 
 
 @cache
-def _told(text: str) -> Situation:
+def _infer_situation(text: str) -> Situation:
     return infer_situation(text, MONDAY)
 
 
@@ -102,68 +102,71 @@ def _similarity(topics: tuple[str, ...], text: str) -> float | None:
     return compute_topic_similarity(topics, text, None)
 
 
-def random_taste(intent: str, rng: random.Random, size: int) -> frozenset[str]:
-    """Some of the styles that fit an intent."""
+def draw_liked_styles(intent: str, rng: random.Random, size: int) -> frozenset[str]:
+    """Draw `size` of the styles that fit an intent."""
     choice = choose(MESSAGES[intent][0], StyleState(on=True), rng, MONDAY)
     return frozenset(rng.sample(sorted(arm.id for arm in choice.arms if not arm.left_out), size))
 
 
-def curves(people: Sequence[Person]) -> tuple[list[float], list[float]]:
-    """By number of ratings with an intent: the share of answers in a liked style, and of approving ratings."""
-    lives = [rated for person in people for rated in person.live().values()]
-    liked = [statistics.mean(life[place][0] for life in lives) for place in range(RATINGS)]
-    said = [statistics.mean(life[place][1] for life in lives) for place in range(RATINGS)]
-    return liked, said
+def compute_curves(users: Sequence[SimulatedUser]) -> tuple[list[float], list[float]]:
+    """Return two shares by number of earlier ratings for an intent: answers in a liked style, and good ratings."""
+    ratings = [rated for user in users for rated in user.rate_answers().values()]
+    liked = [statistics.mean(row[place][0] for row in ratings) for place in range(RATINGS)]
+    approved = [statistics.mean(row[place][1] for row in ratings) for place in range(RATINGS)]
+    return liked, approved
 
 
-def smooth(shares: Sequence[float], reach: int = 2) -> list[float]:
-    """The mean of each and its neighbours."""
+def smooth_shares(shares: Sequence[float], reach: int = 2) -> list[float]:
+    """Return the mean of each value and its neighbors within `reach`."""
     return [statistics.mean(shares[max(0, at - reach) : at + reach + 1]) for at in range(len(shares))]
 
 
-def learning() -> None:
-    """The curves, printed and drawn."""
+def measure_learning() -> None:
+    """Print and draw the learning curves."""
     rng = random.Random(7)
-    tastes = {
-        "a fixed taste": [TASTE] * SEEDS,
-        "two liked of five": [{one: random_taste(one, rng, 2) for one in MESSAGES} for _ in range(SEEDS)],
-        "one liked of five": [{one: random_taste(one, rng, 1) for one in MESSAGES} for _ in range(SEEDS)],
+    users_likes = {
+        "same likes": [LIKED_STYLES] * SEEDS,
+        "2 of 5 liked": [{one: draw_liked_styles(one, rng, 2) for one in MESSAGES} for _ in range(SEEDS)],
+        "1 of 5 liked": [{one: draw_liked_styles(one, rng, 1) for one in MESSAGES} for _ in range(SEEDS)],
     }
-    groups = {name: [Person(taste, seed) for seed, taste in enumerate(all)] for name, all in tastes.items()}
-    groups["nothing learned"] = [Person(TASTE, seed, learns=False) for seed in range(SEEDS)]
-    print("                      approving ratings                 answers in a liked style")
-    print("taste              1-5    6-8   9-12  13-60  61-100     1-5    6-8   9-12  13-60  61-100")
+    groups = {
+        name: [SimulatedUser(liked_styles, seed) for seed, liked_styles in enumerate(values)]
+        for name, values in users_likes.items()
+    }
+    groups["no learning"] = [SimulatedUser(LIKED_STYLES, seed, learns=False) for seed in range(SEEDS)]
+    print("                      good ratings                      answers in a liked style")
+    print("users              1-5    6-8   9-12  13-60  61-100     1-5    6-8   9-12  13-60  61-100")
     series: list[Series] = []
-    for name, people in groups.items():
-        liked, said = curves(people)
+    for name, users in groups.items():
+        liked, approved = compute_curves(users)
         spans = [
             [statistics.mean(one[a:b]) for a, b in ((0, 5), (5, 8), (8, 12), (12, 60), (60, 100))]
-            for one in (said, liked)
+            for one in (approved, liked)
         ]
         print(f"{name:<17}" + "    ".join("".join(f"{share:>7.3f}" for share in span) for span in spans))
-        series.append(Series(name, [(place + 1, share) for place, share in enumerate(smooth(said))]))
-    write_chart(CHART, "Answers approved of (one rating in ten is noise)", "ratings with an intent", "share", series)
+        series.append(Series(name, [(place + 1, share) for place, share in enumerate(smooth_shares(approved))]))
+    write_chart(CHART, "Good ratings (one in ten is inverted)", "ratings for an intent", "share", series)
 
 
-def costs() -> None:
-    """Medians of single calls, with what 400 ratings taught."""
-    person = Person(TASTE, 0)
-    person.live()
+def measure_costs() -> None:
+    """Print the median and longest time of single calls after 400 ratings."""
+    user = SimulatedUser(LIKED_STYLES, 0)
+    user.rate_answers()
     times: dict[str, list[float]] = {"situation": [], "situation and choice": []}
     for text in [text for texts in MESSAGES.values() for text in texts] * 20:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         infer_situation(text, MONDAY)
-        _told.cache_clear()
+        _infer_situation.cache_clear()
         _similarity.cache_clear()
-        between = time.perf_counter()
-        choose(text, person.state, random.Random(1), MONDAY)
-        times["situation"].append((between - begun) * 1e3)
-        times["situation and choice"].append((time.perf_counter() - between) * 1e3)
-    for name, all in times.items():
-        print(f"{name:<20} median {statistics.median(all):.2f} ms, longest {max(all):.2f} ms")
+        inferred = time.perf_counter()
+        choose(text, user.state, random.Random(1), MONDAY)
+        times["situation"].append((inferred - started) * 1e3)
+        times["situation and choice"].append((time.perf_counter() - inferred) * 1e3)
+    for name, values in times.items():
+        print(f"{name:<20} median {statistics.median(values):.2f} ms, longest {max(values):.2f} ms")
 
 
 if __name__ == "__main__":
-    learning()
+    measure_learning()
     print()
-    costs()
+    measure_costs()

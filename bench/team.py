@@ -1,7 +1,9 @@
-"""Times shared knowledge beside `ltm.json`: opening cold and warm, saving one. `python bench/team.py`.
+"""Measure project memory that is shared with a team, compared with `ltm.json`: reading and saving.
 
-Its data is made here, in a temporary folder. Cold: another process, nothing known of the files; cached: another
-process, with `.clio/cache/ltm.team`; warm: the same process again, as in each turn.
+    python bench/team.py
+
+The data is generated in a temporary folder. cold: a new process without a cache; cached: a new process with
+`.clio/cache/ltm.team`; warm: the same process again, as in each turn.
 """
 
 import json
@@ -18,11 +20,11 @@ from clio.memory.team.share import Sharing
 
 SIZES = (200, 2_000)
 ROUNDS = 15
-FROM = Provenance(asserted_by="user")
+PROVENANCE = Provenance(asserted_by="user")
 
 
-def timed(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> str:
-    """Median milliseconds of wall clock and of CPU of one call. before: not counted."""
+def format_times(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> str:
+    """Return the median wall-clock and CPU times of a call as text. before: called before each run, not measured."""
     walls, cpus = list[float](), list[float]()
     for _ in range(ROUNDS):
         before()
@@ -34,38 +36,38 @@ def timed(work: Callable[[], object], before: Callable[[], object] = lambda: Non
 
 
 def measure(count: int) -> None:
-    """Print the costs at one size."""
+    """Print the times with `count` memories."""
     with tempfile.TemporaryDirectory(prefix="clio-team-") as name:
         project, home = Path(name) / "project", Path(name) / "home"
         path, cache = project / ".clio" / "ltm.json", project / ".clio" / "cache" / "ltm.team"
         facts = [{"fact": f"part {number} of the parser keeps {number % 97} tokens"} for number in range(count)]
 
-        def opened() -> LongTermMemory:
+        def open_memory() -> LongTermMemory:
             return LongTermMemory(path, project=project, home=home)
 
-        memory = opened()
-        memory.import_(json.dumps({"patterns": {"discoveries": facts}}), FROM)
+        memory = open_memory()
+        memory.import_(json.dumps({"patterns": {"discoveries": facts}}), PROVENANCE)
         numbers = iter(range(1_000_000))
 
-        def save(memory: LongTermMemory) -> Callable[[], object]:
-            return lambda: memory.add(MemoryDraft(kind="discovery", content=f"new {next(numbers)}"), FROM)
+        def make_save(memory: LongTermMemory) -> Callable[[], object]:
+            return lambda: memory.add(MemoryDraft(kind="discovery", content=f"new {next(numbers)}"), PROVENANCE)
 
-        print(f"{count:,} entries")
-        print(f"  ltm.json: read          {timed(memory.read)}")
-        print(f"  ltm.json: save one      {timed(save(memory))}")
+        print(f"{count:,} memories")
+        print(f"  ltm.json: read          {format_times(memory.read)}")
+        print(f"  ltm.json: save one      {format_times(make_save(memory))}")
         trust_team(project, home)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         shared = Sharing(path, project=project, home=home, clock=time.time, redact=str)
         shared.turn_on()
-        print(f"  share on                {(time.perf_counter() - begun) * 1e3:8.1f} ms")
-        cold = timed(lambda: opened().read(), lambda: cache.unlink(missing_ok=True))
+        print(f"  share on                {(time.perf_counter() - started) * 1e3:8.1f} ms")
+        cold = format_times(lambda: open_memory().read(), lambda: cache.unlink(missing_ok=True))
         print(f"  shared: read, cold      {cold}")
-        opened().read()
-        print(f"  shared: read, cached    {timed(lambda: opened().read())}")
-        memory = opened()
+        open_memory().read()
+        print(f"  shared: read, cached    {format_times(lambda: open_memory().read())}")
+        memory = open_memory()
         memory.read()
-        print(f"  shared: read, warm      {timed(memory.read)}")
-        print(f"  shared: save one        {timed(save(memory))}")
+        print(f"  shared: read, warm      {format_times(memory.read)}")
+        print(f"  shared: save one        {format_times(make_save(memory))}")
 
 
 def main() -> None:

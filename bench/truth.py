@@ -1,6 +1,6 @@
-"""What really happened in a transcript, read from the raw file with other eyes than clio's.
+"""Read what happened in a transcript from its raw file.
 
-On purpose nothing here is shared with `clio.context` or with the adapters: one mistake in both would look like success.
+Shares no code with `clio.context` or `bench.transcripts` on purpose: a mistake in shared code would go unnoticed.
 """
 
 import json
@@ -10,9 +10,9 @@ from pathlib import Path
 from msgspec import Struct
 
 _BLOCK = re.compile(r"^<tool-use .*?^</details></tool-use>$", re.M | re.S)
-_SIDE = re.compile(r"^_\*\*Agent - sidechain.*?(?=^_\*\*(?:User|Agent)(?! - side)|\Z)", re.M | re.S)
-_ASK = re.compile(r"^_\*\*User \([^)]*\)\*\*_\n(?P<words>.*?)(?=^---$|^_\*\*|\Z)", re.M | re.S)
-_NODS = {
+_SIDE_CONVERSATION = re.compile(r"^_\*\*Agent - sidechain.*?(?=^_\*\*(?:User|Agent)(?! - side)|\Z)", re.M | re.S)
+_USER_MESSAGE = re.compile(r"^_\*\*User \([^)]*\)\*\*_\n(?P<words>.*?)(?=^---$|^_\*\*|\Z)", re.M | re.S)
+_CONFIRMATIONS = {
     "yes",
     "ok",
     "continue",
@@ -28,28 +28,28 @@ _NODS = {
 
 
 class Truth(Struct, frozen=True, kw_only=True):
-    """What a summary has to state. `outcome` is the last command that was run."""
+    """What a summary must state. files: created or edited."""
 
-    asks: tuple[str, ...] = ()
+    requests: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
-    written: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
-    outcome: str = ""
+    last_command: str = ""
 
 
 def read_truth(path: Path) -> Truth:
-    """The truth of a transcript file."""
+    """Read a transcript file in SpecStory's Markdown or SWE-agent's JSON."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    return _of_markdown(text) if path.suffix == ".md" else _of_trajectory(json.loads(text))
+    return _read_markdown(text) if path.suffix == ".md" else _read_trajectory(json.loads(text))
 
 
-def _of_markdown(text: str) -> Truth:
-    text = _SIDE.sub("", text)
+def _read_markdown(text: str) -> Truth:
+    text = _SIDE_CONVERSATION.sub("", text)
     blocks = _BLOCK.findall(text)
-    asks = [" ".join(words.split()) for words in _ASK.findall(_BLOCK.sub("", text))]
-    shells = [block for block in blocks if 'data-tool-name="Bash"' in block]
-    commands = [found[1] for block in shells if (found := re.search(r"^\s?`([^`\n]+)`\s*$", block, re.M))]
-    made = [
+    requests = [" ".join(text.split()) for text in _USER_MESSAGE.findall(_BLOCK.sub("", text))]
+    shell_blocks = [block for block in blocks if 'data-tool-name="Bash"' in block]
+    commands = [found[1] for block in shell_blocks if (found := re.search(r"^\s?`([^`\n]+)`\s*$", block, re.M))]
+    created_files = [
         found[1]
         for block in blocks
         if 'data-tool-type="write"' in block
@@ -57,48 +57,51 @@ def _of_markdown(text: str) -> Truth:
     ]
     commits = [
         hash
-        for block in shells
+        for block in shell_blocks
         if re.search(r"`[^`\n]*git [^`\n]*commit", block)
         for hash in re.findall(r"^\[\S+ (?:\(root-commit\) )?([0-9a-f]{7,})\] ", block, re.M)
     ]
     answers = [found[1] for block in blocks if (found := re.search(r"^\*\*Answer:\*\* (.+)", block, re.M))]
     return Truth(
-        asks=tuple(ask for ask in asks if _is_ask(ask)),
+        requests=tuple(request for request in requests if _is_request(request)),
         commits=tuple(dict.fromkeys(commits)),
-        written=tuple(dict.fromkeys(made)),
+        files=tuple(dict.fromkeys(created_files)),
         decisions=tuple(answers),
-        outcome=commands[-1] if commands else "",
+        last_command=commands[-1] if commands else "",
     )
 
 
-def _of_trajectory(document: dict[str, object]) -> Truth:
-    """The first words of the user, the files that were created or edited, the last line that was run."""
+def _read_trajectory(document: dict[str, object]) -> Truth:
+    """Read the user's requests, the files that were created or edited, and the last command."""
     entries: list[dict[str, object]] = document.get("history") or []  # type: ignore[assignment]
-    asks = [
+    requests = [
         str(e["content"]) for e in entries if e["role"] == "user" and "solving the following issue" in str(e["content"])
     ]
-    shown, written, last = "", list[str](), ""
+    open_file, files, last_action = "", list[str](), ""
     for entry in entries:
         text = str(entry.get("content"))
         if entry["role"] == "assistant":
-            line = str(entry.get("action") or "").strip()
-            last = line or last
+            action = str(entry.get("action") or "").strip()
+            last_action = action or last_action
         else:
-            if re.match(r"(edit|insert)\b", last) and re.search(r"File updated|Text replaced|Inserted text", text):
-                written.append(shown)
-            if last.startswith("create ") and "[File: " in text:
-                written.append(last.split()[1])
-            files = re.findall(r"\(Open file: ([^)\n]+)\)", text)
-            shown = files[-1] if files else shown
+            is_edit = re.match(r"(edit|insert)\b", last_action)
+            if is_edit and re.search(r"File updated|Text replaced|Inserted text", text):
+                files.append(open_file)
+            if last_action.startswith("create ") and "[File: " in text:
+                files.append(last_action.split()[1])
+            open_files = re.findall(r"\(Open file: ([^)\n]+)\)", text)
+            open_file = open_files[-1] if open_files else open_file
     tools = ("open", "create", "edit", "insert", "find_file", "search", "submit", "goto", "scroll", "set_cursors")
-    lines = [str(entry.get("action") or "").strip() for entry in entries if entry["role"] == "assistant"]
-    runs = [line for line in lines if line and not line.startswith(tools)]
+    actions = [str(entry.get("action") or "").strip() for entry in entries if entry["role"] == "assistant"]
+    commands = [action for action in actions if action and not action.startswith(tools)]
     return Truth(
-        asks=tuple(" ".join(ask.split()) for ask in asks if "demonstration" not in ask[:80]),
-        written=tuple(dict.fromkeys(written)),
-        outcome=runs[-1] if runs else "",
+        requests=tuple(" ".join(request.split()) for request in requests if "demonstration" not in request[:80]),
+        files=tuple(dict.fromkeys(files)),
+        last_command=commands[-1] if commands else "",
     )
 
 
-def _is_ask(words: str) -> bool:
-    return bool(words) and not words.startswith("[Request interrupted") and words.strip(" .!").lower() not in _NODS
+def _is_request(text: str) -> bool:
+    return (
+        bool(text) and not text.startswith("[Request interrupted") and text.strip(" .!").lower() not in _CONFIRMATIONS
+    )

@@ -1,9 +1,9 @@
-"""Times vectors: embedding, adding, opening, searching, exactly and by a graph; and what paraphrases give.
+"""Measure vectors: embedding, adding, opening, exact search and search by a graph; and distances of paraphrases.
 
-    python bench/vectors.py            up to 50,000 vectors, a minute
-    python bench/vectors.py --large    100,000 as well
+    python bench/vectors.py            up to 50,000 vectors, takes a minute
+    python bench/vectors.py --large    also 100,000
 
-Texts are made here, in a temporary folder, one vector each. The graph needs `pip install '.[hnsw]'`.
+The texts are generated, with one vector each. The graph needs `pip install '.[hnsw]'`.
 """
 
 import argparse
@@ -15,19 +15,18 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from bench.timing import percentile_95, time_ms
 from clio.memory.vectors.vector_index import VectorIndex
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.text.embedding import HashedEmbedder, embed_text
 
 SIZES = (2_000, 18_000, 50_000)
-LARGE = 100_000
-QUESTIONS = 200
+LARGE_SIZE = 100_000
+QUESTIONS_COUNT = 200
 PAIRS = Path(__file__).parent.parent / "tests" / "memory" / "vectors" / "pairs.txt"
 _WORDS = """
 parser token window session atomic lock journal prompt cache redact config yaml retry stream diff index port staging
@@ -37,81 +36,73 @@ currency locale translation theme editor keyboard terminal colour screen cursor 
 """.split()
 
 
-def sentence(rng: random.Random) -> str:
-    """Words of the trade, the frequent ones more often, and a number."""
+def make_sentence(rng: random.Random) -> str:
+    """Return nine technical words, some more frequent than others, and a number."""
     words = [_WORDS[min(int(rng.paretovariate(0.6)) - 1, len(_WORDS) - 1)] for _ in range(5)]
     return f"{' '.join(words + rng.sample(_WORDS, 4))} {rng.randrange(5_000)}"
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Milliseconds."""
-    start = time.perf_counter()
-    work()
-    return (time.perf_counter() - start) * 1_000
+def format_spread(times: list[float]) -> str:
+    """Format the median and the 95th percentile."""
+    return f"{statistics.median(times):7.2f} ms (p95 {percentile_95(times):.2f})"
 
 
-def spread(times: list[float]) -> str:
-    """Median and 95th percentile."""
-    ordered = sorted(times)
-    return f"{statistics.median(ordered):7.2f} ms (p95 {ordered[int(len(ordered) * 0.95)]:.2f})"
-
-
-def paraphrases() -> None:
-    """How many related and how many unrelated pairs come nearer than a limit."""
+def measure_paraphrases() -> None:
+    """Print the shares of related and unrelated pairs that are nearer than a limit."""
     lines = PAIRS.read_text(encoding="utf-8").splitlines()
-    found: dict[str, list[float]] = {"=": [], "!": []}
+    distances: dict[str, list[float]] = {"=": [], "!": []}
     for line in lines:
-        if line[0] in found:
-            question, said = line[2:].split(" | ")
-            found[line[0]].append(math.dist(embed_text(question), embed_text(said)))
-    print(f"\nparaphrases: {len(found['='])} pairs about the same, {len(found['!'])} that only share a word or tone")
+        if line[0] in distances:
+            question, text = line[2:].split(" | ")
+            distances[line[0]].append(math.dist(embed_text(question), embed_text(text)))
+    print(f"\nparaphrases: {len(distances['='])} related pairs, {len(distances['!'])} that only share a word or tone")
     for limit in (0.8, 0.9, 1.0, 1.1, 1.2):
-        near, wrong = (sum(d < limit for d in found[mark]) / len(found[mark]) for mark in "=!")
-        print(f"  distance < {limit:.1f}: {near:5.0%} of the first, {wrong:5.1%} of the second")
+        near, wrong = (sum(d < limit for d in distances[mark]) / len(distances[mark]) for mark in "=!")
+        print(f"  distance < {limit:.1f}: {near:5.0%} of the related pairs, {wrong:5.1%} of the others")
 
 
-def at_size(folder: Path, size: int, rng: random.Random) -> None:
-    """Everything about a store of so many vectors."""
-    texts = [sentence(rng) for _ in range(size)]
+def measure_size(folder: Path, size: int, rng: random.Random) -> None:
+    """Measure a store of `size` vectors."""
+    texts = [make_sentence(rng) for _ in range(size)]
     items = [VectorItem(id=f"s/{number}", group="s", text=text) for number, text in enumerate(texts)]
     store = VectorStore(folder, HashedEmbedder(), graph_from=10**9)
-    built = timed(lambda: store.put(items))
-    one_more = [
-        timed(lambda number=number: store.put([VectorItem(id=f"t/{number}", group="t", text=sentence(rng))]))
+    build_ms = time_ms(lambda: store.put(items))
+    add_ms = [
+        time_ms(lambda number=number: store.put([VectorItem(id=f"t/{number}", group="t", text=make_sentence(rng))]))
         for number in range(50)
     ]
-    questions = [sentence(rng) for _ in range(QUESTIONS)]
-    opened = timed(lambda: VectorStore(folder, HashedEmbedder(), graph_from=10**9).search(questions[0], 3))
+    questions = [make_sentence(rng) for _ in range(QUESTIONS_COUNT)]
+    open_ms = time_ms(lambda: VectorStore(folder, HashedEmbedder(), graph_from=10**9).search(questions[0], 3))
     store.search(questions[0], 3)
-    asked = [timed(lambda question=question: store.search(question, 3)) for question in questions]
+    search_ms = [time_ms(lambda question=question: store.search(question, 3)) for question in questions]
     matrix = [embed_text(text) for text in texts]
     exact = VectorIndex(matrix, graph_from=10**9)
     vectors = [embed_text(question) for question in questions]
-    looked = [timed(lambda vector=vector: exact.search(vector, 3)) for vector in vectors]
+    exact_ms = [time_ms(lambda vector=vector: exact.search(vector, 3)) for vector in vectors]
     print(f"\n{size:,} vectors")
-    print(f"  put all           {built / 1_000:7.2f} s, {built / size:.3f} ms each with embedding and fsync of each 64")
-    print(f"  put one more      {spread(one_more)}")
-    print(f"  open and ask      {opened:7.2f} ms")
-    print(f"  ask, whole way    {spread(asked)}")
-    print(f"  exact search      {spread(looked)}")
+    each = f"{build_ms / size:.3f} ms each with embedding and one fsync per 64"
+    print(f"  add all           {build_ms / 1_000:7.2f} s, {each}")
+    print(f"  add one           {format_spread(add_ms)}")
+    print(f"  open and search   {open_ms:7.2f} ms")
+    print(f"  search            {format_spread(search_ms)}")
+    print(f"  exact search      {format_spread(exact_ms)}")
     graph = VectorIndex(matrix, graph_from=1)
-    took = timed(graph.build)
+    graph_build_ms = time_ms(graph.build)
     if graph.lacks_graph:
         print("  graph             not installed")
         return
-    walked = [timed(lambda vector=vector: graph.search(vector, 3)) for vector in vectors]
+    graph_ms = [time_ms(lambda vector=vector: graph.search(vector, 3)) for vector in vectors]
     same = [
         len({place for place, _ in exact.search(vector, 3)}
             & {place for place, _ in graph.search(vector, 3)})
         for vector in vectors
     ]  # fmt: skip
-    print(
-        f"  graph             built in {took / 1_000:.1f} s; {spread(walked)}; recall@3 {sum(same) / 3 / len(same):.4f}"
-    )
+    recall = f"recall@3 {sum(same) / 3 / len(same):.4f}"
+    print(f"  graph             built in {graph_build_ms / 1_000:.1f} s; {format_spread(graph_ms)}; {recall}")
 
 
-def import_cost() -> None:
-    """What the first search of a process pays for."""
+def measure_import() -> None:
+    """Print the import time of numpy, which the first search of a process pays."""
     code = (
         "import time; a = time.process_time(); from clio.memory.vectors.vector_index import load_numpy; load_numpy(); "
     )
@@ -121,19 +112,19 @@ def import_cost() -> None:
 
 
 def main() -> None:
-    """Print it all."""
+    """Print all measurements."""
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--large", action="store_true")
     rng = random.Random(7)
-    import_cost()
-    texts = [sentence(rng) for _ in range(3_000)]
-    embedding_ms = timed(lambda: [embed_text(text) for text in texts])
+    measure_import()
+    texts = [make_sentence(rng) for _ in range(3_000)]
+    embedding_ms = time_ms(lambda: [embed_text(text) for text in texts])
     print(f"embedding, hashed: {embedding_ms / len(texts) * 1_000:.0f} µs a sentence")
-    paraphrases()
-    sizes = (*SIZES, LARGE) if arguments.parse_args().large else SIZES
+    measure_paraphrases()
+    sizes = (*SIZES, LARGE_SIZE) if arguments.parse_args().large else SIZES
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
-            at_size(Path(folder) / str(size), size, rng)
+            measure_size(Path(folder) / str(size), size, rng)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"\npeak memory: {peak:.0f} MB, for several copies of all vectors")
 

@@ -1,18 +1,20 @@
-"""What it costs to keep what was said before: a change of words by the size of the store, and looking back.
+"""Measure what versions of memories cost by the size of the store: changing a memory, and reading earlier versions.
 
-python bench/versions.py [--sizes 1000,10000] [--folder DIR]. A confirmation writes one line and a change two, each with
-its fsync; both are printed next to a bare append and fsync on the same disk.
+    python bench/versions.py [--sizes 1000,10000] [--folder DIR]
+
+A confirmation writes one line and a change two, each with fsync. The time of a bare append with fsync on the same disk
+is printed beside them.
 """
 
 import argparse
-import os
 import shutil
-import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from statistics import median
 
+from bench.timing import append_and_fsync_ms, median_ms, time_ms
 from clio.ids import new_id
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
@@ -22,7 +24,7 @@ RUNS = 200
 
 
 def main() -> None:
-    """One row for each size."""
+    """Print one row for each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1000,10000")
     parser.add_argument("--folder", default=None, help="where the files go; default: the current folder")
@@ -38,57 +40,35 @@ def main() -> None:
 
 
 def measure(folder: Path, size: int) -> str:
-    """A store of that many memories, each of which was changed once."""
+    """Measure a store of `size` memories, each of which was changed once, and return the row."""
     store = TypedStore(folder / "memories.json")
     now = time.time()
     records = store.put(
         "",
         [
-            MemoryRecord(id=new_id(), kind="fact", content=words(number), created=now, updated=now, accessed=now)
+            MemoryRecord(id=new_id(), kind="fact", content=make_text(number), created=now, updated=now, accessed=now)
             for number in range(size)
         ],
     )
     store.put("", [MemoryRecord(id=one.id, kind="fact", content=f"{one.content} changed") for one in records])
-    some = records[:: max(size // RUNS, 1)][:RUNS]
-    confirm = middle(lambda number: store.update(some[number % len(some)].id, keywords=[str(number)]))
-    change = middle(lambda number: store.update(some[number % len(some)].id, content=f"{words(number)} anew"))
-    began = time.perf_counter()
+    sample = records[:: max(size // RUNS, 1)][:RUNS]
+    ids = [sample[number % len(sample)].id for number in range(RUNS)]
+    confirm = median(time_ms(partial(store.update, id, keywords=[str(n)])) for n, id in enumerate(ids))
+    change = median(time_ms(partial(store.update, id, content=f"{make_text(n)} anew")) for n, id in enumerate(ids))
+    started = time.perf_counter()
     versions = store.versions()
-    read = time.perf_counter() - began
+    read = time.perf_counter() - started
     now = time.time()
-    as_of = middle(lambda number: records_at(versions, now - number), 10)
-    told = middle(lambda number: list_changes(versions), 10)
-    return (f"{size:>9,} {confirm:>11.2f} {change:>10.2f} {floor(folder):>12.2f} {len(versions):>9,} "
-            f"{read * 1000:>8.1f} {as_of:>9.1f} {told:>11.1f}")  # fmt: skip
+    as_of = median(time_ms(partial(records_at, versions, now - number)) for number in range(10))
+    changes = median_ms(lambda: list_changes(versions), 10)
+    floor = append_and_fsync_ms(folder, RUNS)
+    return (f"{size:>9,} {confirm:>11.2f} {change:>10.2f} {floor:>12.2f} {len(versions):>9,} "
+            f"{read * 1000:>8.1f} {as_of:>9.1f} {changes:>11.1f}")  # fmt: skip
 
 
-def words(number: int) -> str:
-    """Words that no other memory has."""
+def make_text(number: int) -> str:
+    """Return words that no other memory has."""
     return " ".join(f"{number:x}{name}" for name in ("alpha", "beta", "gamma", "delta", "epsilon"))
-
-
-def floor(folder: Path) -> float:
-    """Milliseconds of an append of 400 bytes with its fsync."""
-    fd = os.open(folder / "floor", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-
-    def append(number: int) -> None:
-        os.write(fd, b"x" * 400)
-        os.fsync(fd)
-
-    try:
-        return middle(append)
-    finally:
-        os.close(fd)
-
-
-def middle(run: Callable[[int], object], runs: int = RUNS) -> float:
-    """The median of so many runs, in milliseconds."""
-    taken: list[float] = []
-    for number in range(runs):
-        began = time.perf_counter()
-        run(number)
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken) * 1000
 
 
 if __name__ == "__main__":

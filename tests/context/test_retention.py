@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.retention import Measured, generate
+from bench.retention import SessionMetrics, generate
 from clio.context.window import ContextWindow
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from clio.sessions.session import Session
@@ -18,8 +18,8 @@ ROOM = (8_192 - 1_024) * 4 - len(SYSTEM)
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Measured]:
-    found: list[Measured] = []
+def measured(tmp_path_factory: pytest.TempPathFactory) -> list[SessionMetrics]:
+    found: list[SessionMetrics] = []
     for tokens in WINDOWS:
         for seed in (1, 2):
             for size in (0.4, 1.0):
@@ -27,16 +27,16 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Measured]:
     return [one for one in found if one.trims]
 
 
-def test_no_result_of_the_last_three_steps_is_lost_that_would_have_fitted(measured: list[Measured]) -> None:
+def test_no_result_of_the_last_three_steps_is_lost_that_would_have_fitted(measured: list[SessionMetrics]) -> None:
     assert sum(one.trims for one in measured) > 50
     assert sum(one.lost for one in measured) == 0
 
 
-def test_nothing_is_read_again_because_a_trim_took_it_within_three_steps(measured: list[Measured]) -> None:
+def test_nothing_is_read_again_because_a_trim_took_it_within_three_steps(measured: list[SessionMetrics]) -> None:
     assert sum(one.repeated for one in measured) == 0
 
 
-def test_requests_after_the_first_trim_use_three_fifths_of_the_room(measured: list[Measured]) -> None:
+def test_requests_after_the_first_trim_use_three_fifths_of_the_room(measured: list[SessionMetrics]) -> None:
     for tokens in WINDOWS:
         use = [share for one in measured if one.window == tokens for share in one.use]
         assert statistics.mean(use) >= 0.58, tokens
@@ -44,7 +44,7 @@ def test_requests_after_the_first_trim_use_three_fifths_of_the_room(measured: li
     assert max(share for one in measured for share in one.use) <= 1.0
 
 
-def test_between_trims_a_request_repeats_the_one_before(measured: list[Measured]) -> None:
+def test_between_trims_a_request_repeats_the_one_before(measured: list[SessionMetrics]) -> None:
     assert min(statistics.mean(one.kept_prefix) for one in measured) >= 0.97
     shared = [share for one in measured if one.window >= 24_000 for share in one.shared]
     assert statistics.median(shared) >= 0.95
