@@ -27,6 +27,7 @@ from clio.errors import StorageError
 from clio.memory.transcripts.query import Query, Term
 from clio.memory.transcripts.ranking import SessionKind, Turn, classify_session
 from clio.memory.transcripts.session_text import Role
+from clio.storage.sqlite_cache import open_database
 from clio.text.translation import tr
 from clio.text.vocabulary import MIN_MISSPELLING_LETTERS, is_misspelling
 
@@ -37,7 +38,7 @@ BUSY_TIMEOUT_S = 5.0
 # The FTS5 tables are contentless (content=''): they store no text, which is compressed in `blocks` instead. Their row
 # ids are computed from the ids of `turns`. `outputs` stores no positions either (detail=none): outputs are three
 # quarters of a session, and positions are most of the size of an FTS5 index.
-_SCHEMA = f"""
+_SCHEMA = """
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, updated REAL NOT NULL, stamp TEXT NOT NULL,
     user_turns INTEGER NOT NULL DEFAULT 0, assistant_turns INTEGER NOT NULL DEFAULT 0
@@ -60,8 +61,19 @@ CREATE VIRTUAL TABLE titles USING fts5 (text, content='', tokenize="porter unico
 CREATE VIRTUAL TABLE outputs USING fts5 (
     text, content='', detail=none, columnsize=0, tokenize="porter unicode61 remove_diacritics 2"
 );
-PRAGMA user_version = {VERSION};
 """
+
+
+# synchronous = OFF: after a power failure the file may be damaged, but it is a cache that is then rebuilt.
+# cache_spill = OFF: a large transaction stays in memory, so that readers are blocked only while it commits.
+_SETTINGS = (
+    "page_size = 8192",
+    "journal_mode = TRUNCATE",
+    "synchronous = OFF",
+    "cache_spill = OFF",
+    "cache_size = -16000",
+    "temp_store = MEMORY",
+)
 
 
 class RecallIndexUnusable(StorageError):
@@ -81,21 +93,20 @@ class Database:
     """
 
     def __init__(self, path: Path | None) -> None:
-        import sqlite3
-
         self._path = path
         # Reentrant: `transaction` holds it while its block calls the other methods.
         self._lock = threading.RLock()
         self._cache = SearchCache()
         self._cached_state: tuple[int, int] = (0, 0)
         with self._named_errors():
-            # isolation_level=None: sqlite3 opens no transactions by itself; `transaction` does.
-            self._connection = sqlite3.connect(
-                path or ":memory:", timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            self._connection = open_database(
+                path, schema=_SCHEMA, version=VERSION, settings=_SETTINGS, timeout_s=BUSY_TIMEOUT_S
             )
         try:
-            with self._named_errors():
-                self._prepare()
+            # Reading each table once finds most damage here, where the caller can still replace the file.
+            self.rows("SELECT sessions.id FROM sessions, turns, blocks LIMIT 1")
+            for table in ("passages", "titles", "outputs"):
+                self.rows(f"SELECT rowid FROM {table} WHERE {table} MATCH 'a' LIMIT 1")
         except StorageError:
             self._connection.close()
             raise
@@ -166,35 +177,6 @@ class Database:
         """Close the connection."""
         with self._lock:
             self._connection.close()
-
-    def _prepare(self) -> None:
-        """Configure the connection, create the tables in a new file, and check that they can be read."""
-        run = self._connection.execute
-        if (version := self._version()) not in (0, VERSION):
-            raise RecallIndexUnusable(
-                tr("the search index {path} has version {version}; rebuild it", path=self._path, version=version)
-            )
-        # synchronous = OFF: after a power failure the file may be damaged, but it is a cache that is then rebuilt.
-        # cache_spill = OFF: a large transaction stays in memory, so that readers are blocked only while it commits.
-        settings = ["journal_mode = TRUNCATE", "synchronous = OFF", "cache_spill = OFF", "cache_size = -16000"]
-        if version == 0:
-            # It takes effect only before the first table is created.
-            settings = ["page_size = 8192", *settings]
-        for setting in [*settings, "temp_store = MEMORY"]:
-            run(f"PRAGMA {setting}")
-        if version == 0:
-            with self.transaction():
-                # Another process may have created the tables while this one waited for the lock.
-                if self._version() == 0:
-                    for statement in _SCHEMA.strip().rstrip(";").split(";\n"):
-                        run(statement)
-        # Reading each table once finds most damage here, where the caller can still replace the file.
-        run("SELECT sessions.id FROM sessions, turns, blocks LIMIT 1").fetchall()
-        for table in ("passages", "titles", "outputs"):
-            run(f"SELECT rowid FROM {table} WHERE {table} MATCH 'a' LIMIT 1").fetchall()
-
-    def _version(self) -> int:
-        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     @contextmanager
     def _named_errors(self) -> Generator[None]:

@@ -2,10 +2,7 @@
 
 import logging
 import math
-import os
-import stat
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import structs
@@ -32,11 +29,9 @@ from clio.memory.transcripts.session_text import (
     TurnDoc,
 )
 from clio.messages import Commit
-from clio.storage.documents import set_file_aside
-from clio.storage.files import NO_FOLLOW, make_ignored_folder
 from clio.storage.locks import FileLock
+from clio.storage.sqlite_cache import create_database_file, delete_database, get_inode
 from clio.text.formatting import split_passages
-from clio.text.translation import tr
 
 COMMITS_SHOWN = 5
 
@@ -266,8 +261,6 @@ def _replace_surrogates(text: str) -> str:
 
 
 FILE = "recall.sqlite"
-_SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")
-"""Suffixes of the files that SQLite creates next to a database."""
 _log = logging.getLogger(__name__)
 
 
@@ -315,49 +308,26 @@ class CacheFile:
         try:
             # The lock keeps two processes from deleting each other's new index.
             with FileLock(self._path.with_name(FILE + ".lock")):
-                if self._inode in (0, _inode(self._path)):  # otherwise another process has already replaced the file
-                    _delete_index_files(self._path)
+                if self._inode in (0, get_inode(self._path)):  # otherwise another process has already replaced the file
+                    delete_database(self._path)
                 return self._open(self._path)
         except (StorageError, OSError) as error:
             return self._open_in_memory(error)
 
     def vanished(self) -> bool:
         """Whether the file was deleted or replaced since it was opened, so that writes to it would be lost."""
-        return self._path is not None and _inode(self._path) != self._inode
+        return self._path is not None and get_inode(self._path) != self._inode
 
     def _open(self, path: Path) -> RecallIndex:
-        if path.is_dir():
-            raise RecallIndexUnusable(tr("{path!r} is a folder", path=str(path)))
-        for companion in (path.with_name(path.name + suffix) for suffix in _SQLITE_SUFFIXES):
-            # SQLite would block forever on a named pipe in place of its journal.
-            if os.path.lexists(companion) and not stat.S_ISREG(companion.lstat().st_mode):
-                raise RecallIndexUnusable(tr("{companion!r} is not a regular file", companion=str(companion)))
-        make_ignored_folder(path.parent, path.parent.parent)
-        # Created here and not by SQLite, so that only the owner can read it and no symbolic link is followed.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600))
-        self._inode = _inode(path)
+        import sqlite3
+
+        try:
+            self._inode = create_database_file(path, path.parent.parent)
+        except sqlite3.DatabaseError as error:
+            raise RecallIndexUnusable(str(error)) from error
         return RecallIndex(path)
 
     def _open_in_memory(self, reason: object) -> RecallIndex:
         _log.info("the search index is kept in memory: %s", reason)
         self._path = None
         return RecallIndex(None)
-
-
-def _inode(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return 0
-
-
-def _delete_index_files(path: Path) -> None:
-    """Delete an index and SQLite's files next to it; move a directory of that name aside. Raises OSError."""
-    # The journal before the database: SQLite would replay a journal that is left over into a new file.
-    for suffix in _SQLITE_SUFFIXES:
-        with suppress(FileNotFoundError):
-            path.with_name(path.name + suffix).unlink()
-    if path.is_dir():
-        set_file_aside(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -4,7 +4,6 @@ The file is a cache: it is deleted and made again if it is damaged, and vectors 
 """
 
 import logging
-import os
 import secrets
 import threading
 from bisect import bisect_left
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Struct, structs
 
-from clio.storage.files import NO_FOLLOW, make_ignored_folder
+from clio.storage.sqlite_cache import create_database_file, delete_database, get_inode, open_database
 from clio.text.embedding import Embedder, EmbeddingFailed, HashedEmbedder, Row
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ _T = TypeVar("_T")
 
 # Deleted rows stay as rows without a group until the file is compacted, so that the numbers of rows in memory and in
 # graphs stay valid; their text is erased at once (secure_delete). The generation changes when rows are removed.
-_SCHEMA = f"""
+_SCHEMA = """
 CREATE TABLE pieces (
     row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, owner TEXT NOT NULL, text TEXT NOT NULL,
     role TEXT NOT NULL, created REAL NOT NULL, line INTEGER NOT NULL, vector BLOB NOT NULL
@@ -54,7 +53,7 @@ CREATE INDEX pieces_by_id ON pieces (id);
 CREATE INDEX pieces_by_owner ON pieces (owner, id);
 CREATE TABLE marks (owner TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE generation (name TEXT NOT NULL);
-PRAGMA user_version = {VERSION};
+INSERT INTO generation VALUES (lower(hex(randomblob(6))));
 """
 _SETTINGS = (
     "page_size = 8192",
@@ -400,27 +399,19 @@ class VectorStore:
         return work(self._connect())
 
     def _connect(self) -> "sqlite3.Connection":
-        import sqlite3
-
-        if self._connection is not None and (self._path is None or self._inode == _read_inode(self._path)):
+        if self._connection is not None and (self._path is None or self._inode == get_inode(self._path)):
             return self._connection
         self._disconnect()
         if self._path is None:
-            self._connection = _open("")
+            self._connection = _open(None)
             return self._connection
-        make_ignored_folder(self._path.parent, self._path.parents[3])
         if self._path.is_symlink():
-            self._path.unlink()  # SQLite would write to the file it leads to
+            self._path.unlink()  # a link is no reason to keep the vectors in memory
         if not self._path.exists():
             _delete_former_files(self._path.parent)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600))
-        connection = _open(str(self._path))
-        ((version,),) = connection.execute("PRAGMA user_version").fetchall()
-        if version != VERSION:
-            connection.close()
-            raise sqlite3.DatabaseError("written by another version")
-        self._connection, self._inode = connection, _read_inode(self._path)
-        return connection
+        self._inode = create_database_file(self._path, self._path.parents[3])
+        self._connection = _open(self._path)
+        return self._connection
 
     def _disconnect(self) -> None:
         self._forget_index()
@@ -434,7 +425,8 @@ class VectorStore:
         if self._path is None:
             return
         try:
-            for path in [*self._path.parent.glob(f"{DATABASE_NAME}*"), *self._path.parent.glob("graph-*")]:
+            delete_database(self._path)
+            for path in self._path.parent.glob("graph-*"):
                 path.unlink(missing_ok=True)
         except OSError as error:
             self._continue_in_memory(error)
@@ -445,7 +437,7 @@ class VectorStore:
 
         assert self._path is not None
         _log.info("the vectors in %s are kept in memory from now on: %s", self._path, error)
-        memory = _open("")
+        memory = _open(None)
         try:
             # Where a folder cannot be written, the file can be read only without its journal.
             source = self._connection or sqlite3.connect(f"{self._path.as_uri()}?mode=ro&immutable=1", uri=True)
@@ -454,7 +446,7 @@ class VectorStore:
                 if source.execute("PRAGMA user_version").fetchone() == (VERSION,):
                     source.backup(memory)
         except sqlite3.Error:
-            memory = _open("")
+            memory = _open(None)
         self._disconnect()
         self._path, self._connection = None, memory
 
@@ -463,29 +455,8 @@ _Run = Callable[..., Any]
 """`execute` of a connection."""
 
 
-def _open(path: str) -> "sqlite3.Connection":
-    """Open a file, or a database in memory for "", and make the tables. Raises sqlite3.Error."""
-    import sqlite3
-
-    connection = sqlite3.connect(
-        path or ":memory:", timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-    )
-    try:
-        run = connection.execute
-        for setting in _SETTINGS:
-            run(f"PRAGMA {setting}").fetchall()
-        if run("PRAGMA user_version").fetchone() == (0,):
-            with connection:
-                run("BEGIN IMMEDIATE")
-                # Another process may have created the tables while this one waited for the lock.
-                if run("PRAGMA user_version").fetchone() == (0,):
-                    for statement in filter(str.strip, _SCHEMA.split(";")):
-                        run(statement)
-                    run("INSERT INTO generation VALUES (?)", (secrets.token_hex(6),))
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
+def _open(path: Path | None) -> "sqlite3.Connection":
+    return open_database(path, schema=_SCHEMA, version=VERSION, settings=_SETTINGS, timeout_s=_BUSY_TIMEOUT_S)
 
 
 def _delete_former_files(folder: Path) -> None:
@@ -493,14 +464,6 @@ def _delete_former_files(folder: Path) -> None:
     for pattern in ("items.*", "vectors-*.f32", "graph-*"):
         for path in folder.glob(pattern):
             path.unlink(missing_ok=True)
-
-
-def _read_inode(path: Path) -> int:
-    """Return the number of the file, 0 if there is none: a file that was replaced has another one."""
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return 0
 
 
 def _encode_list(values: Iterable[str] | Iterable[int]) -> str:
