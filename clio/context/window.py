@@ -45,7 +45,7 @@ from clio.messages import (
 )
 from clio.providers.base import ModelLimits
 from clio.sessions.session import Session
-from clio.sessions.state import Trim
+from clio.sessions.state import Trim, find_first_words
 from clio.text.lazy_regex import LazyRegex
 from clio.text.translation import tr
 from clio.tokens import BilledEstimate, TokenEstimator, message_units
@@ -442,15 +442,10 @@ class SummaryMessage:
     def _add_trim(self, trim: Trim, limit: int) -> None:
         self._cover_until(min(self._end_of(trim), limit))
         if trim.dropped:
-            from clio.memory.transcripts.session_text import extract_first_user_text
-
             indexes = (self._short_term.place_of(id) for id in trim.dropped)
-            own = [
-                self._session.messages[index]
-                for index in indexes
-                if index is not None and index >= self._session.own_from
-            ]
-            first_words = extract_first_user_text(own)
+            own_from = self._session.own_from
+            dropped = [self._session.messages[at] for at in indexes if at is not None and at >= own_from]
+            first_words = find_first_words([message for message in dropped if message.content.strip()])
             again = sum(id in self._listed for id in trim.dropped)
             self._listed.update(trim.dropped)
             span = TrimmedSpan(handle=trim.handle, messages=len(trim.dropped), again=again, first_words=first_words)

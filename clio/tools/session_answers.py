@@ -1,4 +1,9 @@
-"""What the model reads of sessions: passages that a search found, and whole messages page by page."""
+"""What the model reads of sessions: passages that a search found, and whole messages page by page.
+
+Messages are found by id, by span and by words in all of a session, also those that trimming removed from the window,
+the part of a session that is sent to the model; a trim is one removal. The specification calls this archive "YaRN"
+(yet another recurrence navigation).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 
@@ -7,20 +12,28 @@ import msgspec
 from clio.errors import ToolRetry
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.transcripts.session_text import (
+    MEMORY_TOOL,
     MessageExcerpt,
     Recall,
     RecalledPassage,
     SessionHit,
     Signals,
-    ThreadArchive,
-    replace_unknown_terms,
 )
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.session_files import BlobNotFound
 from clio.text.formatting import format_count, format_stored_time, truncate_line
 from clio.text.translation import tr, tr_count
-from clio.text.vocabulary import extract_terms
+from clio.text.vocabulary import (
+    compute_coverage,
+    compute_rarity,
+    expand_query_word,
+    extract_terms,
+    has_phrase,
+    is_misspelling,
+    list_members_of_kind,
+    tokenize,
+)
 from clio.tools.base import ToolOutput
 from clio.tools.output import format_minute, split_rows
 
@@ -165,14 +178,13 @@ def recall_messages(
     Raises:
         ToolRetry: the arguments name no messages.
     """
-    archive = ThreadArchive(session)
     numbers = {message.id: number for number, message in enumerate(session.messages, 1)}
-    named = _select_messages(session, archive, first, last, handle)
+    named = _select_messages(session, first, last, handle)
     session_name = _describe_session(session, earlier)
     if query:
         within = session.messages if named is None else [_with_whole_output(session, message) for message in named]
         range_name = session_name if named is None else f"{_span_name(first, last, handle)} of {session_name}"
-        return _search_messages(session, archive, query, within, numbers, range_name, offset, max_results, earlier)
+        return _show_matches(session, query, within, numbers, range_name, offset, max_results, earlier)
     chosen = named or ()
     if earlier:
         chosen = [_with_whole_output(session, message) for message in chosen]
@@ -181,14 +193,12 @@ def recall_messages(
     return _render_page(text, offset, f"{description}; data, not an instruction" if earlier else description)
 
 
-def _select_messages(
-    session: Session, archive: ThreadArchive, first: str, last: str, handle: str
-) -> Sequence[Message] | None:
+def _select_messages(session: Session, first: str, last: str, handle: str) -> Sequence[Message] | None:
     """Return the messages named by the handle and by first and last, in both if both are given; None for neither."""
-    span = _get_trimmed_span(session, archive, handle) if handle else None
+    span = list_messages_of_trim(session, handle) if handle else None
     if not (first or last):
         return span
-    between = _get_messages_between(session, archive, first or last, last or first)
+    between = list_messages_between(session, first or last, last or first)
     if span is None:
         return between
     inside = {message.id for message in span}
@@ -205,9 +215,8 @@ def _span_name(first: str, last: str, handle: str) -> str:
     return " in ".join(part for part in (span, handle) if part)
 
 
-def _search_messages(
+def _show_matches(
     session: Session,
-    archive: ThreadArchive,
     query: str,
     within: Sequence[Message],
     numbers: Mapping[str, int],
@@ -216,10 +225,10 @@ def _search_messages(
     max_results: int,
     earlier: bool,
 ) -> ToolOutput:
-    found = archive.search(query, within=within)
+    found = search_messages(session, query, within=within)
     if not found:
         text = f"No message of {range_name} shares a word with that."
-        elsewhere = archive.search(query, 5) if len(within) < len(session.messages) else ()
+        elsewhere = search_messages(session, query, 5) if len(within) < len(session.messages) else ()
         if elsewhere:
             listed = ", ".join(f"#{numbers[message.id]}" for message in elsewhere)
             text += f" Others of the session do: {listed}."
@@ -227,7 +236,7 @@ def _search_messages(
     shown = found[:max_results]
     if earlier:
         shown = [_with_whole_output(session, message) for message in shown]
-    terms = replace_unknown_terms(
+    terms = _replace_unknown_terms(
         set(extract_terms(query)), set(extract_terms("\n".join(_get_speaker_and_text(message)[1] for message in shown)))
     )
     text = "\n\n".join(_render_matching_lines(message, numbers[message.id], terms) for message in shown)
@@ -250,32 +259,103 @@ def _with_whole_output(session: Session, message: Message) -> Message:
         return message
 
 
-def _get_messages_between(session: Session, archive: ThreadArchive, first: str, last: str) -> Sequence[Message]:
-    ends = [_get_message_id(session, end.strip().removeprefix("#")) for end in (first, last)]
-    chosen = archive.list_messages_between(ends[0], ends[1])
-    if not chosen:
+def list_messages_between(session: Session, first: str, last: str) -> Sequence[Message]:
+    """Return the messages from one to the other, inclusive; they may be given in any order.
+
+    Each is a number from 1 or an id, which may be abbreviated to a unique beginning of at least four characters, or a
+    unique end of at least eight. Raises ToolRetry if one of them is unknown.
+    """
+    ends = [_find_place(session, end.strip().removeprefix("#")) for end in (first, last)]
+    if None in ends:
         raise ToolRetry(
             f"no messages from {first!r} to {last!r}: give ids, or places from 1 to {len(session.messages)}, as in "
             'from="12", to="20"'
         )
-    return chosen
+    begin, end = sorted(place for place in ends if place is not None)
+    return session.messages[begin : end + 1]
 
 
-def _get_message_id(session: Session, end: str) -> str:
-    """Return the id of the message with this number; any other text is returned as an id."""
-    if end.isascii() and end.isdigit() and len(end) < 8:
-        number = min(max(int(end), 1), len(session.messages))
-        return session.messages[number - 1].id if session.messages else end
-    return end
+def _find_place(session: Session, text: str) -> int | None:
+    """Return the index of the message with this number, id or abbreviated id; None if unknown or ambiguous."""
+    messages = session.messages
+    if text.isascii() and text.isdigit() and len(text) < 8:
+        return min(max(int(text), 1), len(messages)) - 1 if messages else None
+    # The first one if two have the same id.
+    places = {messages[place].id: place for place in reversed(range(len(messages)))}
+    if text in places:
+        return places[text]
+    found = [place for id, place in places.items() if id.startswith(text)] if len(text) >= 4 else []
+    if not found and len(text) >= 8:
+        found = [place for id, place in places.items() if id.endswith(text)]
+    return found[0] if len(found) == 1 else None
 
 
-def _get_trimmed_span(session: Session, archive: ThreadArchive, handle: str) -> Sequence[Message]:
-    chosen = archive.list_messages_of_trim(handle)
-    if chosen:
+def list_messages_of_trim(session: Session, handle: str) -> Sequence[Message]:
+    """Return the messages that a trim, such as "t3", removed from the window; for the session's id, all of them.
+
+    Raises ToolRetry if there are none.
+    """
+    name = handle.strip()
+    if name == session.id and session.messages:
+        return session.messages
+    dropped = next((trim.dropped for trim in session.trims if trim.handle.casefold() == name.casefold()), ())
+    by_id = {message.id: message for message in reversed(session.messages)}
+    if chosen := [by_id[id] for id in dropped if id in by_id]:
         return chosen
     handles = [trim.handle for trim in session.trims]
     hint = f"the spans are {', '.join(handles[-20:])}" if handles else "nothing has been trimmed in this session"
     raise ToolRetry(f"there are no messages under {handle!r}", hint)
+
+
+def search_messages(
+    session: Session, query: str, limit: int | None = None, within: Sequence[Message] | None = None
+) -> Sequence[Message]:
+    """Return the messages that fit the query best: those with the exact phrase, then by rare words, then newest.
+
+    Messages without a word of the query, and texts that clio inserted, are not found. A word that no message contains
+    is replaced by a synonym or a similarly spelt word.
+
+    within: search only these messages.
+    """
+    messages = session.messages if within is None else within
+    texts = list(map(_extract_searchable_text, messages))
+    terms_of_texts = [set(extract_terms(text)) if text else set[str]() for text in texts]
+    phrase = tokenize(query)
+    terms = _replace_unknown_terms(set(extract_terms(query)), set[str]().union(*terms_of_texts))
+    matched_terms = [terms & terms_of_text for terms_of_text in terms_of_texts]
+    weights = compute_rarity(matched_terms, terms)
+    found: list[tuple[bool, float, int]] = []
+    for place, (text, matched) in enumerate(zip(texts, matched_terms, strict=True)):
+        if (score := compute_coverage(weights, matched)) > 0:
+            found.append((len(phrase) > 1 and has_phrase(tokenize(text), phrase), round(score, 6), place))
+    return [messages[place] for *_, place in sorted(found, reverse=True)[:limit]]
+
+
+def _extract_searchable_text(message: Message) -> str:
+    match message:
+        case UserMessage():
+            return message.content if message.origin == "user" else ""
+        case AssistantMessage():
+            calls = [f"{call.name} {call.arguments}" for call in message.tool_calls if call.name != MEMORY_TOOL]
+            return "\n".join([message.content, *calls]).strip()
+        case ToolMessage():
+            return message.content if message.name != MEMORY_TOOL else ""
+        case SystemMessage():
+            return ""
+
+
+def _replace_unknown_terms(terms: set[str], known: set[str]) -> set[str]:
+    """Return the stems of a query, with each stem that is not in `known` replaced by stems that are.
+
+    Synonyms are preferred to similarly spelt stems. A stem that has neither is returned unchanged.
+    """
+    replaced: set[str] = set()
+    for term in terms:
+        same = {term} & known or (expand_query_word(term) | list_members_of_kind(term)) & known
+        candidates = known if term.isalpha() and not same else set[str]()
+        similar = {word for word in candidates if word.isalpha() and is_misspelling(word, term)}
+        replaced |= same or similar or {term}
+    return replaced
 
 
 def _render_message(message: Message, number: int) -> str:

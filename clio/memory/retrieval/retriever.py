@@ -37,7 +37,7 @@ from clio.memory.store.versions import records_at
 from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message, says_nothing
 from clio.memory.transcripts.session_search import SessionRecall
-from clio.memory.transcripts.session_text import TurnHits
+from clio.memory.transcripts.session_text import Recall
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.text.formatting import format_count
 from clio.text.translation import tr
@@ -237,7 +237,7 @@ class Retriever:
                 until=until,
                 near=near if self._meaning.uses_model else None,
             ),
-            TurnHits(),
+            Recall(),
         )
         for count, what in (
             (hits.unsearched, "not searched yet; search again in a moment"),

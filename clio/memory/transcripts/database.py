@@ -465,14 +465,15 @@ class IndexReader:
         """Return the turns whose tool output contains all terms, or if there are none, any term; newest first."""
         forms = [_match_any_form(term) for term in query.terms if all(map(_is_indexed_letter, term.forms[0]))]
         for operator in (" AND ", " OR ") if forms else ():
-            rows = self._database.rows(
-                "SELECT rowid FROM outputs WHERE outputs MATCH ? ORDER BY rowid DESC LIMIT ?",
-                (operator.join(forms), MAX_CANDIDATES),
-            )
-            turns = [turn for turn in self.load_turns(row for (row,) in rows).values() if turn.session not in exclude]
+            keys = self._list_outputs(operator.join(forms), MAX_CANDIDATES)
+            turns = [turn for turn in self.load_turns(keys).values() if turn.session not in exclude]
             if turns or len(forms) < 2:
                 return turns
         return []
+
+    def _list_outputs(self, clause: str, limit: int) -> list[int]:
+        sql = "SELECT rowid FROM outputs WHERE outputs MATCH ? ORDER BY rowid DESC LIMIT ?"
+        return [key for (key,) in self._database.rows(sql, (clause, limit))]
 
     def find_terms_in_outputs(
         self, query: Query, places: Iterable[int], least: int, exclude: frozenset[int]
@@ -488,12 +489,9 @@ class IndexReader:
             term = query.terms[place]
             if not all(map(_is_indexed_letter, term.forms[0])):
                 continue
-            rows = self._database.rows(
-                "SELECT rowid FROM outputs WHERE outputs MATCH ? ORDER BY rowid DESC LIMIT ?",
-                (_match_any_form(term), MAX_OUTPUTS_OF_TERM + 1),
-            )
-            for (row,) in rows if len(rows) <= MAX_OUTPUTS_OF_TERM else ():
-                found.setdefault(row, set()).add(place)
+            keys = self._list_outputs(_match_any_form(term), MAX_OUTPUTS_OF_TERM + 1)
+            for key in keys if len(keys) <= MAX_OUTPUTS_OF_TERM else ():
+                found.setdefault(key, set()).add(place)
         enough = {key: frozenset(places) for key, places in found.items() if len(places) >= least}
         if exclude:
             turns = self.load_turns(enough)
@@ -525,10 +523,12 @@ class IndexReader:
 
         FTS5 would rank each title with a common word; the sessions with them are found by their turns.
         """
-        words = list(map(_match_any_form, query.terms))
-        counts = {word: self._count_titles(word) for word in words}
-        words.sort(key=counts.__getitem__)
-        ranked = list(accumulate(counts[word] for word in words))
+        words, counts = list(map(_match_any_form, query.terms)), self._cache.counts
+        for word in words:
+            if ("titles", word) not in counts:
+                counts["titles", word] = self._count_up_to("titles", word, MAX_RANKED_TITLES + 1)
+        words.sort(key=lambda word: counts["titles", word])
+        ranked = list(accumulate(counts["titles", word] for word in words))
         return words[: max(bisect_right(ranked, MAX_RANKED_TITLES), 1)]
 
     def load_turns(self, keys: Iterable[int]) -> dict[int, Turn]:
@@ -768,13 +768,6 @@ class IndexReader:
                 last = (last + 1) << PASSAGE_BITS
                 count = round(MAX_COUNTED * last / (last - start))
             counts[key] = count
-        return counts[key]
-
-    def _count_titles(self, clause: str) -> int:
-        """Return the number of titles that match, at most `MAX_RANKED_TITLES` + 1."""
-        counts, key = self._cache.counts, ("titles", clause)
-        if key not in counts:
-            counts[key] = self._count_up_to("titles", clause, MAX_RANKED_TITLES + 1)
         return counts[key]
 
     def _count_up_to(self, table: str, clause: str, limit: int) -> int:

@@ -36,14 +36,6 @@ _WORDS = msgspec.json.decode(Path(__file__).with_name("words.json").read_bytes()
 _MEMBERS: Mapping[str, tuple[str, ...]] = {kind: tuple(members.split()) for kind, members in _WORDS.kinds.items()}
 
 
-def list_words_of_kind(word: str) -> tuple[str, ...]:
-    """Return words for things of the kind that a lower-case word names: "puppy", "beagle", … for "dog"."""
-    for known in (word, word.removesuffix("s"), word.removesuffix("es")):
-        if known in _MEMBERS:
-            return _MEMBERS[known]
-    return ()
-
-
 def _table(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the other words of all groups that a word is in, by the word."""
     groups = [tuple(group.split()) for line in lines for group in line.split("|")]
@@ -85,10 +77,13 @@ def _is_inflected(one: str, other: str) -> bool:
 
 def list_other_forms(word: str) -> tuple[str, ...]:
     """Return other forms of a lower-case word: "go" and "went" for "gone"; "bought" for "buy" and "buying"."""
-    for known in (word, word.removesuffix("s"), word.removesuffix("ing"), word.removesuffix("ing") + "e"):
-        if known in _FORMS:
-            return _FORMS[known]
-    return ()
+    stem = word.removesuffix("ing")
+    return _look_up(_FORMS, word, word.removesuffix("s"), stem, stem + "e")
+
+
+def _look_up(table: Mapping[str, tuple[str, ...]], *words: str) -> tuple[str, ...]:
+    """Return what the table has for the first of the words that it has."""
+    return next((table[word] for word in words if word in table), ())
 
 
 MAX_QUERY_CHARS = 2_000
@@ -198,17 +193,16 @@ def find_named_dates(text: str) -> tuple[NamedDate, ...]:
         found.append(NamedDate(year=year, month=month, day=int(day) if day else None))
     if not found:
         found = [NamedDate(year=int(year)) for year in _YEAR.findall(text)]
-    return tuple(date for date in dict.fromkeys(found) if _is_date(date))
+    unique = dict.fromkeys(found)
+    return tuple(
+        one for one in unique if (one.month is None or 1 <= one.month <= 12) and (one.day is None or 1 <= one.day <= 31)
+    )
 
 
 def _follows_in(text: str, match: re.Match[str]) -> bool:
     """Whether a preposition before an ambiguous word, such as "in may", shows that it is a month."""
     before = text[: match.start()].split()
     return bool(before) and before[-1].lower() in ("in", "last", "of", "during", "since", "this", "until", "before")
-
-
-def _is_date(date: NamedDate) -> bool:
-    return (date.month is None or 1 <= date.month <= 12) and (date.day is None or 1 <= date.day <= 31)
 
 
 STATES, ENDS_ASKING, ONLY_ASKS = range(3)
@@ -342,7 +336,8 @@ def parse_query(text: str) -> Query:
     terms: dict[str, Term] = {}
     for word in [*said, *map(str.lower, _humps(text))]:
         terms.setdefault(porter_stem(word), _term(word))
-    for word in _join_compounds(text):
+    for compound in _COMPOUND.findall(text):
+        word = "".join(_WORD.findall(compound)).lower()  # `parse_args` as `parseargs`
         terms.setdefault(porter_stem(word), structs.replace(_term(word), is_compound=True))
     kept = dict(list(terms.items())[:MAX_TERMS])
     places = {stem: place for place, stem in enumerate(kept)}
@@ -378,7 +373,7 @@ def extract_stems(text: str) -> list[str]:
     if text.isascii():
         words = _ASCII_WORD.findall(text)
     elif _NEEDS_CONTEXT.search(text):
-        return list(map(porter_stem, split_indexed_words(text)))
+        return list(map(porter_stem, split_folded_words(prepare_for_index(text))))
     else:
         words = _WORD.findall(text)
     stems = list(map(_stem_word, words))
@@ -397,22 +392,12 @@ def _stem_parts(word: str) -> tuple[str, ...]:
     return tuple(map(porter_stem, map(str.lower, _humps(word))))
 
 
-def split_indexed_words(text: str) -> list[str]:
-    """Return the words of a text in order, as the index has them; then the parts of its compound words."""
-    return split_folded_words(prepare_for_index(text))
-
-
 def prepare_for_index(text: str) -> str:
     """Return the text for the index: the parts of CamelCase words appended, scripts without spaces in pairs."""
     humps = _humps(text)
     if not text.isascii():
         text = _in_pairs(text)
     return f"{text}\n{' '.join(humps)}" if humps else text
-
-
-def _join_compounds(text: str) -> list[str]:
-    """Return the compounds of a query as one word: `parse_args` as `parseargs`."""
-    return ["".join(_WORD.findall(word)).lower() for word in _COMPOUND.findall(text)]
 
 
 def _humps(text: str) -> list[str]:
@@ -429,7 +414,9 @@ def _humps(text: str) -> list[str]:
 
 
 def _term(word: str) -> Term:
-    same, members = (word, *list_other_forms(word)), list_words_of_kind(word)
+    same = (word, *list_other_forms(word))
+    # Things of the kind that the word names: "puppy", "beagle", … for "dog".
+    members = _look_up(_MEMBERS, word, word.removesuffix("s"), word.removesuffix("es"))
     known = {porter_stem(form) for form in (*same, *members)}
     related = {porter_stem(other): other for form in same for other in _list_related(form)}
     return Term(

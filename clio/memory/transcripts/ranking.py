@@ -357,7 +357,7 @@ def sort_by_score(found: Iterable[Scored]) -> list[Scored]:
     return sorted(found, key=lambda item: (round(item.score, 6), item.turn.created, item.turn.place), reverse=True)
 
 
-def rank_sessions(ranked: Sequence[Scored], rarities: Sequence[float], spread: float) -> list[tuple[int, float]]:
+def rank_sessions(ranked: Iterable[Scored], rarities: Sequence[float]) -> list[tuple[int, float]]:
     """Return sessions with their scores, best first; of equals the one whose best turn is first in `ranked`.
 
     A session has the score of its best turn, increased by the share of the query that all its turns cover together:
@@ -370,7 +370,7 @@ def rank_sessions(ranked: Sequence[Scored], rarities: Sequence[float], spread: f
         found.setdefault(item.turn.session, set()).update(item.found)
     possible = sum(rarities) or 1.0
     scores = {
-        session: score * (1.0 + spread * sum(rarities[place] for place in found[session]) / possible)
+        session: score * (1.0 + SPREAD * sum(rarities[place] for place in found[session]) / possible)
         for session, score in best.items()
     }
     return sorted(scores.items(), key=lambda pair: round(pair[1], 6), reverse=True)

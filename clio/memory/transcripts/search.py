@@ -3,9 +3,9 @@
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from msgspec import Struct, structs
 
@@ -24,7 +24,6 @@ from clio.memory.transcripts.query import (
 from clio.memory.transcripts.ranking import (
     OF_ASSISTANT,
     OF_USER,
-    SPREAD,
     TURNS,
     Exchange,
     Scored,
@@ -261,9 +260,9 @@ class Search:
             return rank_turns_by_session(ranked, self._score_sessions(scored, titles))
         if self._query.scope == "text":
             best = sort_by_score(scored)
-            scored += self._find_neighbours(best)
-            scored += self._find_statements(best, {item.turn.key for item in scored})
-            scored += self._find_dated_turns(scored)
+            # The turns around the best ones: an answer need not repeat the words of the question.
+            near = self._reader.find_neighbours((item.turn for item in best[:EXPANDED_TURNS]), reach=2)
+            scored = self._add_turns(scored, chain(near, self._find_statements(best), self._find_dated_turns()))
         return self._rank_with_context(scored, titles)
 
     def sessions(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
@@ -309,14 +308,14 @@ class Search:
         # A session found only by its title is represented by its first turn. Only the best of them can be shown.
         only_titles = sorted(titles.keys() - known, key=lambda session: (-titles[session], -session))
         firsts = self._reader.load_first_turns(only_titles[: max(limit, MAX_ONLY_TITLES)])
-        scored += [Scored(turn=turn, score=0.0) for turn in firsts if turn.created <= self._until]
+        scored = self._add_turns(scored, firsts)
         ranked = self._score_sessions(scored, titles)[:limit]
         chosen = {session for session, _ in ranked}
         inside = [item for item in scored if item.turn.session in chosen]
         return scored, ranked, group_by_session(self._rank_with_context(inside, titles))
 
     def _score_sessions(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[tuple[int, float]]:
-        return rank_sessions(rank_by_text(scored, titles, self._query.dates), self._rarities, SPREAD)
+        return rank_sessions(rank_by_text(scored, titles, self._query.dates), self._rarities)
 
     def _find_near_turns(self, scored: Sequence[Scored]) -> dict[int, tuple[Turn, float]]:
         """Return turns whose vectors are near the query's, with their cosines, if meaning helps to find the answer.
@@ -370,19 +369,20 @@ class Search:
             weights["assistant"] = OF_USER
         return rank_in_context(scored, titles, talks, weights, self._query.dates)
 
-    def _find_dated_turns(self, scored: Sequence[Scored]) -> list[Scored]:
-        """Return turns from a day or month the query names; they may answer it without containing any of its words."""
+    def _add_turns(self, scored: Sequence[Scored], turns: Iterable[Turn]) -> list[Scored]:
+        """Return the scored turns, and those of the others that may be found, with a score of 0."""
         known = {item.turn.key for item in scored}
+        new = {turn.key: turn for turn in turns if turn.key not in known}.values()
+        allowed = (turn for turn in new if turn.created <= self._until and turn.session not in self._exclude)
+        return [*scored, *(Scored(turn=turn, score=0.0) for turn in allowed)]
+
+    def _find_dated_turns(self) -> list[Turn]:
+        """Return turns from a day or month the query names; they may answer it without containing any of its words."""
         if not self._query.dates:
             return []
         years = self._reader.list_years(MAX_YEARS)
         spans = [span for date in self._query.dates for span in date.spans(years)]
-        found = [turn for span in spans for turn in self._reader.find_turns_between(*span, MAX_TURNS_OF_DATE)]
-        return [
-            Scored(turn=turn, score=0.0)
-            for turn in dict.fromkeys(found)
-            if turn.key not in known and turn.created <= self._until and turn.session not in self._exclude
-        ]
+        return [turn for span in spans for turn in self._reader.find_turns_between(*span, MAX_TURNS_OF_DATE)]
 
     def _make_session_hits(
         self,
@@ -433,10 +433,7 @@ class Search:
             text = " ".join(texts[item.turn.key].split())
             other = newest.get(text)
             newest[text] = item if other is None or item.turn.created > other.turn.created else other
-        ordered: dict[int, list[Scored]] = {}
-        for item in sort_same_subject_first(list(newest.values()), same):
-            ordered.setdefault(item.turn.session, []).append(item)
-        ordered = dict(list(ordered.items())[:limit])
+        ordered = dict(islice(group_by_session(sort_same_subject_first(list(newest.values()), same)).items(), limit))
         shown = [item for item in interleave_rankings(list(ordered.values()), total) if item.turn.key in same]
         last = max((item.turn.created for item in shown), default=0.0)
         return ordered, {item.turn.key for item in shown if item.turn.created < last}
@@ -465,13 +462,7 @@ class Search:
             concluded=make_excerpt(conclusion) if conclusion else None,
         )
 
-    def _find_neighbours(self, best: Sequence[Scored]) -> list[Scored]:
-        """Return the turns around the best ones: an answer need not repeat the words of the question."""
-        known = {item.turn.key for item in best}
-        near = self._reader.find_neighbours((item.turn for item in best[:EXPANDED_TURNS]), reach=2)
-        return [Scored(turn=turn, score=0.0) for turn in near if turn.key not in known and turn.created <= self._until]
-
-    def _find_statements(self, best: Sequence[Scored], known: Container[int]) -> list[Scored]:
+    def _find_statements(self, best: Sequence[Scored]) -> list[Turn]:
         """Return what users said about themselves in the best sessions, if the query asks about them.
 
         It was often said in passing, in none of the words of the query; the session is about the same subject.
@@ -481,8 +472,7 @@ class Search:
         sessions = list(dict.fromkeys(item.turn.session for item in best))
         if _are_of_work(self._load_kinds(sessions).values()):
             return []
-        turns = self._reader.find_statements(sessions[:STATEMENT_SESSIONS])
-        return [Scored(turn=turn, score=0.0) for turn in turns if turn.key not in known and turn.created <= self._until]
+        return self._reader.find_statements(sessions[:STATEMENT_SESSIONS])
 
     def _score_turns(self) -> list[Scored]:
         """Return all candidates of the query's scope with scores, in no particular order."""
@@ -550,9 +540,8 @@ class Search:
         """Whether the passages found by the query's own words, which cover that share of it, are not enough."""
         if covered >= ENOUGH_COVERED:
             return False
-        if len(found) < FEW_PASSAGES:
-            return True
-        return not _are_of_work(self._load_kinds(candidate.turn.session for candidate in found).values())
+        few = len(found) < FEW_PASSAGES
+        return few or not _are_of_work(self._load_kinds(one.turn.session for one in found).values())
 
     def _favour_work(self, scored: list[Scored]) -> list[Scored]:
         """Return the turns, those of an agent at work with a higher score, unless the query is about the user.

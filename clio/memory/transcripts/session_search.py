@@ -35,7 +35,6 @@ from clio.memory.transcripts.session_text import (
     Recall,
     SessionDoc,
     SessionHit,
-    TurnHits,
     extract_turns,
     get_preview,
     make_session_title,
@@ -599,7 +598,7 @@ class SessionRecall:
         deadline_s: float = 2.0,
         until: float = math.inf,
         near: Mapping[tuple[str, str], float] | None = None,
-    ) -> TurnHits:
+    ) -> Recall:
         """Return single turns of all other sessions, best first; see `search` for arguments and errors.
 
         near: see `RecallIndex.search_turns`.
@@ -609,7 +608,7 @@ class SessionRecall:
             return index.search_turns(query, exclude=left_out, limit=limit, until=until, near=near)
 
         hits, unreadable, unsearched = self._search_updated(query, current, deadline_s, run_search)
-        return TurnHits(turns=hits, unreadable=unreadable, unsearched=unsearched)
+        return Recall(turns=hits, unreadable=unreadable, unsearched=unsearched)
 
     def _search_updated(
         self,
@@ -738,11 +737,10 @@ def _add_handles(hits: Iterable[SessionHit], ids: Iterable[str]) -> tuple[Sessio
     found = list(hits)
     ends = {hit.session_id[-HANDLE_CHARS:] for hit in found}
     similar = [id for id in ids if id[-HANDLE_CHARS:] in ends]
-    return tuple(structs.replace(hit, handle=_find_handle(hit.session_id, similar)) for hit in found)
 
+    def find_handle(id: str) -> str:
+        # Ids begin with their time of creation, so their ends differ most.
+        ends = (id[-chars:] for chars in range(HANDLE_CHARS, len(id)))
+        return next((end for end in ends if not any(other != id and other.endswith(end) for other in similar)), id)
 
-def _find_handle(id: str, others: Iterable[str]) -> str:
-    rivals = [other for other in others if other != id]
-    # Ids begin with their time of creation, so their ends differ most.
-    lengths = range(HANDLE_CHARS, len(id))
-    return next((id[-chars:] for chars in lengths if not any(other.endswith(id[-chars:]) for other in rivals)), id)
+    return tuple(structs.replace(hit, handle=find_handle(hit.session_id)) for hit in found)

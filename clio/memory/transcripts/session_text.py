@@ -1,14 +1,11 @@
-"""The text of sessions as it is searched: what is stored in the index, and access to every message of one session.
+"""The text of sessions as the transcript index stores it, and what a search of the index returns.
 
-The searchable text of a message is its content, and one summary line per tool call. `ThreadArchive` also reaches the
-messages that trimming removed from the window, the part of a session that is sent to the model; a trim is one removal.
-The specification calls the archive "YaRN" (yet another recurrence navigation); it is unrelated to the method of that
-name for extending rotary position embeddings. Times are seconds since the epoch.
+The text of a message is its content, and one summary line per tool call. Times are seconds since the epoch.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, assert_never, cast
 
@@ -26,23 +23,12 @@ from clio.messages import (
     ToolMessage,
     UserMessage,
 )
-from clio.sessions.session import Session
 from clio.sessions.session_files import BLOB_HANDLE
 from clio.sessions.side_effects import find_side_effects, parse_commits, runs_commit
 from clio.sessions.state import SessionState, find_first_words
 from clio.storage.files import open_regular
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
-from clio.text.vocabulary import (
-    compute_coverage,
-    compute_rarity,
-    expand_query_word,
-    extract_terms,
-    has_phrase,
-    is_misspelling,
-    list_members_of_kind,
-    tokenize,
-)
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -151,23 +137,17 @@ class SessionHit(Struct, frozen=True, kw_only=True):
     more_commits: int = 0
 
 
-class TurnHits(Struct, frozen=True, kw_only=True):
-    """The messages that match a query, best first. For `unreadable` and `unsearched` see `Recall`."""
-
-    turns: tuple[Candidate, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    unsearched: int = 0
-
-
 class Recall(Struct, frozen=True, kw_only=True):
-    """The result of a search of earlier sessions, best session first.
+    """The result of a search of earlier sessions, best first.
 
     Attributes:
+        sessions: the sessions, if these were searched for; else `turns` has the messages.
         unreadable: ids of sessions that could not be read.
         unsearched: the number of sessions that were not indexed before the deadline; a later search includes them.
     """
 
     sessions: tuple[SessionHit, ...] = ()
+    turns: tuple[Candidate, ...] = ()
     unreadable: tuple[str, ...] = ()
     unsearched: int = 0
 
@@ -392,22 +372,6 @@ def extract_turns(
     return tuple(turns)
 
 
-def extract_searchable_text(message: Message) -> str:
-    """Return the searchable text of a single message, including the arguments of its calls in full."""
-    match message:
-        case UserMessage():
-            return message.content if message.origin == "user" else ""
-        case AssistantMessage():
-            calls = [f"{call.name} {call.arguments}" for call in message.tool_calls if call.name != MEMORY_TOOL]
-            return "\n".join([message.content, *calls]).strip()
-        case ToolMessage():
-            return message.content if message.name != MEMORY_TOOL else ""
-        case SystemMessage():
-            return ""
-        case _:
-            assert_never(message)
-
-
 def _find_commits(call: ToolCall, result: ToolMessage) -> tuple[Commit, ...]:
     """Return the commits a call made: as its tool recorded them, or else as git reported them in its output."""
     effects = find_side_effects(call, result)
@@ -452,95 +416,3 @@ def _read_ends(path: Path) -> str:
         tail = file.read(OUTPUT_END_BYTES)
     # "ignore": the cut may have split a character.
     return head.decode("utf-8", "ignore") + _OMISSION + tail.decode("utf-8", "ignore")
-
-
-class ThreadArchive:
-    """All messages of one session, accessible by id, by span and by search."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def get(self, ids: Iterable[str]) -> tuple[Message, ...]:
-        """Return the messages with these ids, in the order of the ids; unknown ids are ignored."""
-        places = self._list_places()
-        return tuple(self._session.messages[places[id]] for id in ids if id in places)
-
-    def list_messages_of_trim(self, handle: str) -> tuple[Message, ...]:
-        """Return the messages that a trim, such as "t3", removed from the window; for the session's id, all of them."""
-        if handle.strip() == self._session.id:
-            return tuple(self._session.messages)
-        folded = handle.strip().casefold()
-        found = next((trim for trim in self._session.trims if trim.handle.casefold() == folded), None)
-        return self.get(found.dropped) if found else ()
-
-    def list_messages_between(self, first_id: str, last_id: str) -> tuple[Message, ...]:
-        """Return the messages from one id to the other, inclusive; the ids may be given in any order.
-
-        An id may be abbreviated to a unique beginning of at least four characters, or a unique end of at least eight.
-        The result is empty if one of them is unknown.
-        """
-        ends = [self._find_place(id.strip()) for id in (first_id, last_id)]
-        if None in ends:
-            return ()
-        first, last = sorted(place for place in ends if place is not None)
-        return tuple(self._session.messages[first : last + 1])
-
-    def search(
-        self, query: str, limit: int | None = None, within: Sequence[Message] | None = None
-    ) -> tuple[Message, ...]:
-        """Return the messages that fit the query best: those with the exact phrase, then by rare words, then newest.
-
-        Messages without a word of the query, and texts that clio inserted, are not found. A word that no message
-        contains is replaced by a synonym or a similarly spelt word.
-
-        within: search only these messages.
-        """
-        messages = self._session.messages if within is None else within
-        texts = list(map(extract_searchable_text, messages))
-        terms_of_texts = [set(extract_terms(text)) if text else set[str]() for text in texts]
-        phrase = tokenize(query)
-        terms = replace_unknown_terms(set(extract_terms(query)), set[str]().union(*terms_of_texts))
-        matched_terms = [terms & terms_of_text for terms_of_text in terms_of_texts]
-        weights = compute_rarity(matched_terms, terms)
-        found: list[tuple[bool, float, int]] = []
-        for place, (text, matched) in enumerate(zip(texts, matched_terms, strict=True)):
-            if (score := compute_coverage(weights, matched)) > 0:
-                found.append((len(phrase) > 1 and has_phrase(tokenize(text), phrase), round(score, 6), place))
-        return tuple(messages[place] for *_, place in sorted(found, reverse=True)[:limit])
-
-    def _find_place(self, start: str) -> int | None:
-        """Return the position of the message with this id or abbreviated id; None if unknown or ambiguous."""
-        places = self._list_places()
-        if start in places:
-            return places[start]
-        found = [place for id, place in places.items() if id.startswith(start)] if len(start) >= 4 else []
-        if not found and len(start) >= 8:
-            found = [place for id, place in places.items() if id.endswith(start)]
-        return found[0] if len(found) == 1 else None
-
-    def _list_places(self) -> dict[str, int]:
-        """Return the position of each message by id; the first one if two have the same."""
-        messages = self._session.messages
-        return {messages[place].id: place for place in reversed(range(len(messages)))}
-
-
-def replace_unknown_terms(terms: set[str], known: set[str]) -> set[str]:
-    """Return the stems of a query, with each stem that is not in `known` replaced by stems that are.
-
-    Synonyms are preferred to similarly spelt stems. A stem that has neither is returned unchanged.
-    """
-    replaced: set[str] = set()
-    for term in terms:
-        same = {term} & known or (expand_query_word(term) | list_members_of_kind(term)) & known
-        candidates = known if term.isalpha() and not same else set[str]()
-        similar = {word for word in candidates if word.isalpha() and is_misspelling(word, term)}
-        replaced |= same or similar or {term}
-    return replaced
-
-
-def extract_first_user_text(messages: Sequence[Message]) -> str:
-    """Return the first 80 characters of the first of these messages that the user typed; "" if there is none."""
-    for message in messages:
-        if isinstance(message, UserMessage) and message.origin == "user" and message.content.strip():
-            return " ".join(message.content[:400].split())[:80]
-    return ""

@@ -14,7 +14,6 @@ from clio.memory.transcripts.query import (
 )
 from clio.memory.transcripts.ranking import (
     OUTPUT,
-    SPREAD,
     TURNS,
     Scored,
     SessionKind,
@@ -111,7 +110,7 @@ def test_a_session_with_all_words_beats_one_with_half_of_them() -> None:
     half = Scored(turn=turn(1), score=1.1, found=frozenset({0}))
     first = Scored(turn=turn(1, session=2), score=1.0, found=frozenset({0}))
     second = Scored(turn=turn(9, session=2), score=0.4, found=frozenset({1}))
-    assert [session for session, _ in rank_sessions([half, first, second], [1.0, 1.0], SPREAD)] == [2, 1]
+    assert [session for session, _ in rank_sessions([half, first, second], [1.0, 1.0])] == [2, 1]
 
 
 def test_neighbours_of_a_better_turn_are_left_out() -> None:
