@@ -32,7 +32,6 @@ from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS as MEMORY_PREFIX_TOKENS
-from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
 from clio.messages import Fragment, ImagePart
 from clio.providers.base import OFFLINE, ModelLimits, Provider
@@ -47,7 +46,7 @@ from clio.skills.skills import CAP_TOKENS as SKILL_TOKENS
 from clio.skills.skills import Skill, make_skills_fragment
 from clio.storage.locks import error_cause
 from clio.text.translation import tr
-from clio.tokens import TokenEstimator
+from clio.tokens import DEFAULT_RATIO, TokenEstimator
 from clio.tools.base import OmittedTools, PageSize, ReadLog, Tool
 from clio.tools.schemas import make_tool_spec
 from clio.tools.toolbox import (
@@ -619,7 +618,7 @@ class Conversation:
     def _memory_fragments(self, cap_tokens: int | None) -> list[Fragment]:
         """Return what project memory contributes to the prompt, in fragments of at most `cap_tokens` if given."""
         max_tokens = min(cap_tokens or MEMORY_PREFIX_TOKENS, MEMORY_PREFIX_TOKENS)
-        memories = self.runtime.memory.prefix_fragments(max_tokens, min(CHARS_PER_TOKEN, self.estimator.ratio))
+        memories = self.runtime.memory.prefix_fragments(max_tokens, min(DEFAULT_RATIO, self.estimator.ratio))
         self._show_memory_notices()
         return memories
 

@@ -29,7 +29,6 @@ from clio.agent.user_interface import (
 from clio.context.message_views import cut_text
 from clio.context.request_builder import ContextBuilder, Prefix, make_prefix
 from clio.context.window import ContextWindow
-from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN
 from clio.messages import AssistantMessage, Fragment
 from clio.providers.base import ModelLimits, Provider
 from clio.security.actions import FileChange
@@ -37,7 +36,7 @@ from clio.sessions.session import Session
 from clio.skills.skills import SubagentDefinition
 from clio.text.formatting import format_count
 from clio.text.translation import tr
-from clio.tokens import TokenEstimator
+from clio.tokens import DEFAULT_RATIO, TokenEstimator
 from clio.tools.base import OmittedTools, Progress, Tool, ToolOutput
 from clio.tools.schemas import make_tool_spec
 from clio.tools.session_tools import DelegatedTask, DelegateTool
@@ -169,7 +168,7 @@ class Subagent(Conversation):
         def prefix() -> Prefix:
             instructions, problems = runtime.instructions.load_for_prompt(self.config, limits, self.estimator)
             fragments = [*([_definition_fragment(task.agent)] if task.agent else []), *omitted.fragments()]
-            memories = memory.prefix_fragments(SUBAGENT_MEMORY_TOKENS, min(CHARS_PER_TOKEN, self.estimator.ratio))
+            memories = memory.prefix_fragments(SUBAGENT_MEMORY_TOKENS, min(DEFAULT_RATIO, self.estimator.ratio))
             return make_prefix(
                 runtime.workspace.root,
                 [*fragments, *instructions, *memories],

@@ -21,7 +21,7 @@ from clio.errors import ClioError, ToolFailed
 from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes, load_task_types
-from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Briefing, Injected
+from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, Briefing, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory
 from clio.memory.retrieval.why import WhyReport, report_project_memory
 from clio.memory.store.change_log import ScopeLogs
@@ -40,6 +40,7 @@ from clio.text.embedding import Embedder, HashedEmbedder
 from clio.text.scoring import MAX_DISTANCE
 from clio.text.translation import tr
 from clio.threads import never_stop
+from clio.tokens import DEFAULT_RATIO
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Consolidation
@@ -271,9 +272,7 @@ class MemorySystem:
         """Set the function that asks a model whether two similar memories are one; None keeps both."""
         self._store.decide = decide
 
-    def prefix_fragments(
-        self, cap_tokens: int = CAP_TOKENS, chars_per_token: float = CHARS_PER_TOKEN
-    ) -> list[Fragment]:
+    def prefix_fragments(self, cap_tokens: int = CAP_TOKENS, chars_per_token: float = DEFAULT_RATIO) -> list[Fragment]:
         """Return what the system prompt contains for the whole session; empty if memory is off. Call it once."""
         if self.is_silent:
             return []

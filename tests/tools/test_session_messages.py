@@ -36,7 +36,9 @@ def test_messages_by_id_number_and_span(session: Session) -> None:
     assert list_messages_of_trim(session, "T1 ") == MESSAGES[:3]
     assert list_messages_of_trim(session, session.id) == MESSAGES
     assert (
-        list_messages_between(session, "m-dddd-4", "m-dddd-4") == list_messages_between(session, "#4", "4") == [MESSAGES[3]]
+        list_messages_between(session, "m-dddd-4", "m-dddd-4")
+        == list_messages_between(session, "#4", "4")
+        == [MESSAGES[3]]
     )
     assert list_messages_between(session, "m-bbbb-2", "m-dddd-4") == MESSAGES[1:4]
     assert list_messages_between(session, "m-dddd", "m-bbbb") == MESSAGES[1:4]  # beginnings, in reverse order

@@ -17,10 +17,9 @@ from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
 from clio.text.untrusted_text import make_inert_line, quote_inert
-from clio.tokens import text_units
+from clio.tokens import DEFAULT_RATIO, text_units
 
 CAP_TOKENS = 3_000
-CHARS_PER_TOKEN = 4
 MAX_ENTRY_CHARS = 400
 
 SECTIONS: tuple[tuple[Kind, str, int], ...] = (
@@ -46,18 +45,33 @@ _FRESHNESS_NOTES: dict[Freshness, str] = {"drifted": " [example changed since]",
 
 
 class InjectedItem(Struct, frozen=True, kw_only=True):
-    """One memory in a prompt, as shown to the user.
+    """One memory in a prompt.
 
     Attributes:
-        score: confidence × times × 0.5^(age / 90 days); the age is counted from the newest memory.
-        reason: why it is in the prompt.
-        tokens: estimate at four characters each.
+        text: its line.
+        score: confidence × times × 0.5^(age / 90 days); the age is counted from the newest memory. Its binary logarithm
+            while the block is made.
     """
 
     entry: MemoryRecord
+    text: str
     score: float
-    reason: str
-    tokens: int
+    heading: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it is in the prompt, for the user."""
+        entry = self.entry
+        if entry.kind == "rule":
+            return "applies everywhere" if entry.context in ("", "*") else f"applies to {entry.context}"
+        times = "once" if entry.times == 1 else f"{entry.times} times"
+        trust = describe_trust(entry)
+        return f"confidence {entry.confidence:.2f}, stated {times}{f', {trust}' if trust else ''}"
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of its line at the default ratio."""
+        return math.ceil((text_units(self.text) + 1) / DEFAULT_RATIO)
 
 
 class Injected(Struct, frozen=True, kw_only=True):
@@ -68,15 +82,6 @@ class Injected(Struct, frozen=True, kw_only=True):
     left_out: int
 
 
-class Line(Struct, frozen=True, kw_only=True):
-    """A memory as one line of the block, with its heading and its score."""
-
-    heading: str
-    entry: MemoryRecord
-    text: str
-    score: float
-
-
 def make_knowledge_block(
     knowledge: Knowledge,
     freshness: Mapping[str, Freshness],
@@ -84,7 +89,7 @@ def make_knowledge_block(
     cap_tokens: int = CAP_TOKENS,
     *,
     rules: Sequence[MemoryRecord] | None = None,
-    chars_per_token: float = CHARS_PER_TOKEN,
+    chars_per_token: float = DEFAULT_RATIO,
     is_foreign: bool = False,
 ) -> Injected | None:
     """Return the block for the system prompt; None if nothing fits.
@@ -148,7 +153,7 @@ def compute_memory_score(entry: MemoryRecord, newest: float | None = None) -> fl
     return score + (newest if newest is not None and entry.kind == "rule" else entry.updated) / _HALF_LIFE_S
 
 
-def make_line(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshness], score: float) -> Line:
+def make_line(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshness], score: float) -> InjectedItem:
     """Return a memory as one line of a block. A text that came from a tool is quoted, so that it is not obeyed."""
     freshness_note = _FRESHNESS_NOTES.get(freshness.get(entry.id, "unbound"), "")
     note = f" [helped {entry.times} times]" if entry.kind == "solution" and entry.times > 1 else ""
@@ -161,21 +166,21 @@ def make_line(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshne
         text = prefix + quote_inert(truncate(make_inert_line(entry.line), max_chars - len(prefix) - 2))
     else:
         text = truncate(make_inert_line(entry.line), max_chars)
-    return Line(heading=heading, entry=entry, text=f"- {text}{note}{freshness_note}", score=score)
+    return InjectedItem(heading=heading, entry=entry, text=f"- {text}{note}{freshness_note}", score=score)
 
 
 def _make_block(
     name: str,
-    lines: Sequence[Line],
+    lines: Sequence[InjectedItem],
     *,
-    ranked: Sequence[Line],
+    ranked: Sequence[InjectedItem],
     introduction: str = "",
     source: str,
     reason: str,
     total: int,
     more: str,
     cap_tokens: int,
-    chars_per_token: float,
+    chars_per_token: float = DEFAULT_RATIO,
     newest: float | None = None,
 ) -> Injected | None:
     """Return as many of the lines as fit, in their order, as a block with its memories; None if nothing fits.
@@ -188,11 +193,11 @@ def _make_block(
         newest: when any memory was confirmed last; None takes the newest of the block.
     """
 
-    def take_best(count: int) -> list[Line]:
+    def take_best(count: int) -> list[InjectedItem]:
         kept = {id(line) for line in ranked[:count]}
         return [line for line in lines if id(line) in kept]
 
-    def render(chosen: Sequence[Line]) -> str:
+    def render(chosen: Sequence[InjectedItem]) -> str:
         parts = [introduction] if introduction else []
         for heading, group in groupby(chosen, key=lambda line: line.heading):
             parts += [f"{heading}:", *(line.text for line in group)]
@@ -207,15 +212,8 @@ def _make_block(
     if not chosen:
         return None
     newest = max(line.entry.updated for line in chosen) if newest is None else newest
-    items = tuple(
-        InjectedItem(
-            entry=line.entry,
-            score=round(2.0 ** min(line.score - newest / _HALF_LIFE_S, _MAX_SHOWN_SCORE), 3),
-            reason=_describe_reason(line.entry),
-            tokens=math.ceil((text_units(line.text) + 1) / CHARS_PER_TOKEN),
-        )
-        for line in chosen
-    )
+    scores = (2.0 ** min(line.score - newest / _HALF_LIFE_S, _MAX_SHOWN_SCORE) for line in chosen)
+    items = tuple(structs.replace(line, score=round(score, 3)) for line, score in zip(chosen, scores, strict=True))
     fragment = Fragment(
         name=name,
         text=render(chosen),
@@ -224,14 +222,6 @@ def _make_block(
         cap_tokens=cap_tokens,
     )
     return Injected(fragment=fragment, items=items, left_out=total - len(chosen))
-
-
-def _describe_reason(entry: MemoryRecord) -> str:
-    if entry.kind == "rule":
-        return "applies everywhere" if entry.context in ("", "*") else f"applies to {entry.context}"
-    times = "once" if entry.times == 1 else f"{entry.times} times"
-    trust = describe_trust(entry)
-    return f"confidence {entry.confidence:.2f}, stated {times}{f', {trust}' if trust else ''}"
 
 
 def describe_trust(record: MemoryRecord) -> str:
@@ -299,9 +289,6 @@ class MemoryChanges(Struct, frozen=True, kw_only=True):
     changed: tuple[MemoryRecord, ...] = ()
     gone: tuple[MemoryRecord, ...] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self.new or self.changed or self.gone)
-
 
 def find_memory_changes(before: Knowledge, now: Knowledge, shown: Collection[str] | None = None) -> MemoryChanges:
     """Return what `now` says that `before` did not. A memory that was only confirmed is not news.
@@ -327,8 +314,6 @@ def make_changes_block(
     freshness: Mapping[str, Freshness],
     source: str,
     cap_tokens: int = NEWS_CAP_TOKENS,
-    *,
-    chars_per_token: float = CHARS_PER_TOKEN,
 ) -> Injected | None:
     """Return the news as a block for the text before the user's message; None if there are none or nothing fits."""
     groups = (
@@ -352,7 +337,6 @@ def make_changes_block(
         total=len(lines),
         more="more changed",
         cap_tokens=cap_tokens,
-        chars_per_token=chars_per_token,
     )
 
 
@@ -387,7 +371,7 @@ class Briefing:
         """Return the block in the prompt, and the changes that the last turn was given."""
         return tuple(part for part in (self._prompt, self._news) if part)
 
-    def prompt(self, cap_tokens: int, chars_per_token: float = CHARS_PER_TOKEN) -> list[Fragment]:
+    def prompt(self, cap_tokens: int, chars_per_token: float = DEFAULT_RATIO) -> list[Fragment]:
         """Return the block for the prompt of the whole session. From now on, `news` returns the changes since."""
         knowledge = self._ltm.read()
         rules = find_matching_rules(knowledge.of("rule"), self._project, self._start)
@@ -403,7 +387,7 @@ class Briefing:
             chars_per_token=chars_per_token,
             is_foreign=self._is_foreign,
         )
-        self._shown_ids = set(_list_memory_ids(self._prompt))
+        self._shown_ids = {item.entry.id for given in self.given for item in given.items}
         return [self._prompt.fragment] if self._prompt else []
 
     def news(self, in_window: Container[str] = ()) -> list[Fragment]:
@@ -418,23 +402,15 @@ class Briefing:
         if known is self._given_knowledge:  # the file has not changed
             return []
         news, self._given_knowledge = find_memory_changes(self._given_knowledge, known, self._shown_ids), known
-        news = structs.replace(
-            news, new=_exclude_visible(news.new, in_window), changed=_exclude_visible(news.changed, in_window)
-        )
-        entries: Sequence[MemoryRecord] = (*news.new, *news.changed)
-        self._news = make_changes_block(news, self._ltm.freshness(entries), self._source)
-        self._shown_ids.update(_list_memory_ids(self._news))
+
+        def exclude_visible(entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
+            return tuple(one for one in entries if one.provenance is None or one.provenance.message not in in_window)
+
+        news = structs.replace(news, new=exclude_visible(news.new), changed=exclude_visible(news.changed))
+        self._news = make_changes_block(news, self._ltm.freshness((*news.new, *news.changed)), self._source)
+        self._shown_ids |= {item.entry.id for given in self.given for item in given.items}
         return [self._news.fragment] if self._news else []
 
     def repeat_after_trim(self) -> None:
         """Let `news` return all changes since the prompt again: trimming may have removed them from the window."""
         self._given_knowledge = self._knowledge_in_prompt
-
-
-def _exclude_visible(entries: Sequence[MemoryRecord], in_window: Container[str]) -> tuple[MemoryRecord, ...]:
-    """Return the memories that were not learned from a message the model still sees."""
-    return tuple(entry for entry in entries if entry.provenance is None or entry.provenance.message not in in_window)
-
-
-def _list_memory_ids(given: Injected | None) -> list[str]:
-    return [item.entry.id for item in given.items] if given else []

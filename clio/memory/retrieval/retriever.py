@@ -22,7 +22,9 @@ from clio.memory.retrieval.scoring import (
     Source,
     Transcribed,
     compute_meaning,
+    of_document,
     of_entry,
+    of_near_turn,
     of_note,
     of_record,
     of_style,
@@ -268,15 +270,8 @@ class Retriever:
         count = MAX_NEAREST_FUSED if everywhere else MAX_NEAREST
         near = archived.search(query, sessions=sessions, count=count, limit=_MAX_DISTANCE)
         return [
-            Candidate(
-                source="trimmed" if turn.session == current else "session",
-                id=turn.message,
-                text=turn.text,
-                kind=turn.role,
-                role=turn.role,
-                when=turn.created,
-                where=Place(session=turn.session, message=turn.message),
-                distance=turn.distance,
+            structs.replace(
+                of_near_turn(turn, current),
                 asks=turn.role == "user" and classify_message(turn.text) == ONLY_ASKS,
                 says_nothing=turn.role == "assistant" and says_nothing(turn.text),
             )
@@ -287,18 +282,7 @@ class Retriever:
     def _find_documents(self, query: str) -> list[Candidate]:
         """Return document windows near the query. Documents have no history, so `at` does not apply to them."""
         documents = self._meaning.documents
-        return [
-            Candidate(
-                source="document",
-                id=f"{hit.path}:{hit.line}",
-                text=hit.text,
-                kind="document",
-                said_by="document",
-                distance=hit.distance,
-                label="changed since it was read" if hit.changed else "",
-            )
-            for hit in (documents.search(query, MAX_NEAREST) if documents.exist else ())
-        ]
+        return list(map(of_document, documents.search(query, MAX_NEAREST) if documents.exist else ()))
 
     def _find_memories(self, query: str, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
         now, none = self._clock(), list[Candidate]()

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.memory.preferences.preferences import (
     Preferences,
@@ -27,10 +27,11 @@ from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import (
     Candidate,
-    Place,
     Scored,
     Source,
     make_without_query,
+    of_document,
+    of_near_turn,
     of_record,
     rank,
     render_text,
@@ -679,32 +680,25 @@ def _of_turn(turn: NearTurn, session: str) -> Candidate:
     """Return the candidate of an archived turn. session: the id of the running session."""
     here = turn.session == session
     handle = f"message {turn.message[-8:]}"
-    return Candidate(
-        source="trimmed" if here else "session",
+    return structs.replace(
+        of_near_turn(turn, session),
         id=f"{turn.session}/{turn.message}#{turn.piece}",
-        text=turn.text,
         kind="earlier in this session" if here else "from an earlier session",
-        role=turn.role,
-        when=turn.created,
-        where=Place(session=turn.session, message=turn.message),
         strength=_TURN_STRENGTH,
-        distance=turn.distance,
         label=handle if here else f"session {turn.session[-8:]}, {handle}",
     )
 
 
 def _of_document(hit: "DocumentHit") -> Candidate:
     """Return the candidate of a document window."""
-    return Candidate(
-        source="document",
+    found = of_document(hit)
+    return structs.replace(
+        found,
         # The checksum makes a changed text another candidate, so that the model is given it again.
-        id=f"{hit.path}:{hit.line}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",
-        text=hit.text,
+        id=f"{found.id}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",
         kind="from a document",
-        said_by="document",
         strength=_DOCUMENT_STRENGTH,
-        distance=hit.distance,
-        label=f"{hit.path}:{hit.line}" + (", changed since" if hit.changed else ""),
+        label=found.id + (", changed since" if hit.changed else ""),
     )
 
 

@@ -119,16 +119,15 @@ class Trajectories:
         from clio.text.consolidate import decide_retention
 
         with self._lock():
-            rated = self.all()
-            fates = [decide_retention(_get_age_days(turn, now), bool(turn.ratings), archived=False) for turn in rated]
-            kept = [turn for turn, fate in zip(rated, fates, strict=True) if fate == "kept"]
-            archived = [turn for turn, fate in zip(rated, fates, strict=True) if fate != "kept"]
+
+            def decide(rated: Rated, *, archived: bool) -> str:
+                return decide_retention((now - rated.turn.at) / DAY_S, bool(rated.ratings), archived=archived)
+
+            kept, archived = list[Rated](), list[Rated]()
+            for turn in self.all():
+                (kept if decide(turn, archived=False) == "kept" else archived).append(turn)
             old = _fold_lines(_decode_lines(read_lines(self.archive).lines))
-            remaining = [
-                turn
-                for turn in old
-                if decide_retention(_get_age_days(turn, now), bool(turn.ratings), archived=True) != "deleted"
-            ]
+            remaining = [turn for turn in old if decide(turn, archived=True) != "deleted"]
             result = Retained(kept=len(kept), archived=len(archived), deleted=len(old) - len(remaining))
             if archived or result.deleted:
                 back_up_damaged_file(self.path)
@@ -169,7 +168,3 @@ def _fold_lines(lines: Iterable[RatingLine]) -> list[Rated]:
 def _write_rated(path: Path, turns: Iterable[Rated]) -> None:
     lines = [line for rated in turns for line in (rated.turn, *rated.ratings)]
     write_atomic(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
-
-
-def _get_age_days(rated: Rated, now: float) -> float:
-    return (now - rated.turn.at) / DAY_S

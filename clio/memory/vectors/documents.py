@@ -23,7 +23,7 @@ from clio.threads import ProgressCallback, ignore_progress, never_stop
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 # An approximation of a model's tokens: parts of words of up to six letters, numbers of up to three digits, each
 # character of a script without spaces, each other character.
-_TOKEN = LazyRegex(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")
+TOKEN = LazyRegex(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")
 _LINE = LazyRegex(r"[^\n]*\n?")
 _WORD = LazyRegex(r"\S+\s*")
 
@@ -41,11 +41,6 @@ class Piece(Struct, frozen=True, kw_only=True):
     text: str
 
 
-def count_tokens(text: str) -> int:
-    """Return the approximate number of tokens in a text."""
-    return sum(1 for _ in _TOKEN.finditer(text))
-
-
 def split_document(text: str, piece_words: int) -> Iterator[Piece]:
     """Yield the pieces of the passages of a document.
 
@@ -54,7 +49,7 @@ def split_document(text: str, piece_words: int) -> Iterator[Piece]:
 
     piece_words: the maximum number of words of a piece, see `Embedder.piece_words`.
     """
-    starts = [token.start() for token in _TOKEN.finditer(text)]
+    starts = [token.start() for token in TOKEN.finditer(text)]
     line, counted = 1, 0
     for number, (first, last) in enumerate(compute_windows(len(starts))):
         start = starts[first] if first else 0

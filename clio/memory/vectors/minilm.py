@@ -14,7 +14,7 @@ import threading
 import unicodedata
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -164,25 +164,17 @@ class _Model:
         return found
 
 
-def split_wordpiece_words(text: str) -> Iterator[str]:
-    """Yield the words of a text as WordPiece expects them: lower case, no accents, each other character by itself."""
-    plain = "".join(char for char in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(char) != "Mn")
-    word = ""
-    for char in plain:
+def split_wordpiece_words(text: str) -> list[str]:
+    """Return the words of a text as WordPiece expects them: lower case, no accents, each other character by itself."""
+
+    def space(char: str) -> str:
         category = unicodedata.category(char)
-        if char.isspace() or category in ("Cc", "Cf") or char == "\ufffd":
-            if word and (char.isspace() or category == "Cc"):
-                yield word
-                word = ""
-        elif category[0] == "P" or (char.isascii() and not char.isalnum()) or 0x3400 <= ord(char) <= 0x9FFF:
-            if word:
-                yield word
-                word = ""
-            yield char
-        else:
-            word += char
-    if word:
-        yield word
+        if category in ("Mn", "Cf") or char == "\ufffd":
+            return ""
+        is_alone = category[0] == "P" or (char.isascii() and not char.isalnum()) or 0x3400 <= ord(char) <= 0x9FFF
+        return " " if char.isspace() or category == "Cc" else f" {char} " if is_alone else char
+
+    return "".join(map(space, unicodedata.normalize("NFD", text.lower()))).split()
 
 
 def _load_model(folder: Path | None) -> _Model:

@@ -177,46 +177,31 @@ class NumpyRows:
         places: Sequence[int] | None = None,
         without: Collection[int] = (),
     ) -> list[NearRow]:
-        query: Any = self._numpy.asarray(vector, dtype=self._numpy.float32)
-        if places is not None:
-            return self._measure(query, count, [place for place in places if place not in without])
         numpy = self._numpy
-        cosines: Any = self._matrix[first : self._count] @ query
-        if without:
-            cosines[[place - first for place in without if place >= first]] = -numpy.inf
-        wanted = min(count, self._count - first)
-        if wanted <= 0:
-            return []
-        close: Any = numpy.flatnonzero(cosines >= _find_threshold(numpy, cosines, wanted)) + first
-        return self._measure(query, wanted, [place for place in close.tolist() if place not in without])
-
-    def _measure(self, query: Any, count: int, places: Sequence[int]) -> list[NearRow]:
-        """Return the nearest of the given rows, with distances computed in float64.
-
-        float32 products only preselect: their errors would change the order of almost equally near rows, depending
-        on which routine of the BLAS library computed them.
-        """
-        if not places or count <= 0:
-            return []
-        numpy = self._numpy
-        if 4 * len(places) > self._count:  # multiplying all rows is faster than copying a quarter of the matrix
-            rough: Any = (self._matrix[: self._count] @ query)[list(places)]
+        query: Any = numpy.asarray(vector, dtype=numpy.float32)
+        if places is None:
+            at: Any = numpy.arange(first, self._count)
+            rough: Any = self._matrix[first : self._count] @ query
         else:
-            rough = self._matrix[list(places)] @ query
-        threshold: Any = _find_threshold(numpy, rough, min(count, len(places)))
-        at: list[int] = numpy.flatnonzero(rough >= threshold).tolist()
-        close = [places[place] for place in at]
+            at = numpy.asarray(places, dtype=numpy.intp)
+            # Multiplying all rows is faster than copying a quarter of the matrix.
+            is_large = 4 * len(at) > self._count
+            rough = (self._matrix[: self._count] @ query)[at] if is_large else self._matrix[at] @ query
+        if without:
+            rough[numpy.isin(at, list(without))] = -numpy.inf
+        count = min(count, int(numpy.isfinite(rough).sum()))
+        if count <= 0:
+            return []
+        # float32 products only preselect: their errors would change the order of almost equally near rows, depending
+        # on which routine of the BLAS library computed them.
+        threshold: Any = numpy.partition(rough, len(rough) - count)[len(rough) - count] - _FLOAT32_ERROR
+        close: Any = at[rough >= threshold]
         rows: Any = self._matrix[close].astype(numpy.float64)
         exact_query: Any = query.astype(numpy.float64)
         lengths: Any = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows)) * numpy.sqrt(exact_query @ exact_query)
         cosines: Any = (rows @ exact_query) / numpy.maximum(lengths, _LENGTH_TOLERANCE)  # 0 for a text without a word
         distances: list[float] = numpy.sqrt(numpy.maximum(0.0, 2.0 - 2.0 * cosines)).tolist()
-        return sorted(zip(close, distances, strict=True), key=_by_distance)[:count]
-
-
-def _find_threshold(numpy: Any, values: Any, count: int) -> Any:
-    """Return the `count`-th largest value, less the error that float32 products may have."""
-    return numpy.partition(values, len(values) - count)[len(values) - count] - _FLOAT32_ERROR
+        return sorted(zip(close.tolist(), distances, strict=True), key=_by_distance)[:count]
 
 
 def make_row_matrix() -> PlainRows | NumpyRows:

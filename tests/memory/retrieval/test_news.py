@@ -5,14 +5,13 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from clio.memory.retrieval.prompt_prefix import (
-    CHARS_PER_TOKEN,
     NEWS_CAP_TOKENS,
     MemoryChanges,
     find_memory_changes,
     make_changes_block,
 )
 from clio.memory.store.record import Knowledge, MemoryRecord, Provenance
-from clio.tokens import text_units
+from clio.tokens import DEFAULT_RATIO, text_units
 from tests.support.wording import mentions
 
 
@@ -51,7 +50,7 @@ def test_a_confirmation_alone_is_no_change() -> None:
     first = entry("d-1")
     again = structs.replace(first, updated=9.0, times=2, confidence=1.0, provenance=Provenance())
     changes = find_memory_changes(knowledge(first), knowledge(again))
-    assert not changes
+    assert changes == MemoryChanges()
     assert make_changes_block(changes, {}, "ltm.json") is None
 
 
@@ -76,6 +75,6 @@ def test_the_cap_is_respected_and_every_change_is_counted(new: list[str], gone: 
     block = make_changes_block(changes, {}, "ltm.json", cap_tokens)
     if block is None:
         return
-    assert text_units(block.fragment.text) <= cap_tokens * CHARS_PER_TOKEN
+    assert text_units(block.fragment.text) <= cap_tokens * DEFAULT_RATIO
     assert len(block.items) + block.left_out == len(new) + len(gone)
     assert sum(line.startswith("- ") for line in block.fragment.text.split("\n")) == len(block.items)

@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.retrieval.prompt_prefix import (
-    CHARS_PER_TOKEN,
     MAX_ENTRY_CHARS,
     Injected,
     make_knowledge_block,
     sort_best_first,
 )
 from clio.memory.store.record import PROJECT_KINDS, Freshness, Knowledge, MemoryRecord, Provenance
-from clio.tokens import text_units
+from clio.tokens import DEFAULT_RATIO, text_units
 from tests.support.wording import mentions
 
 DAY = 86_400.0
@@ -268,6 +267,6 @@ def test_the_cap_is_respected_and_every_entry_is_accounted_for(
     lines = block.fragment.text.split("\n")
     shown = sum(line.startswith("- ") for line in lines)
     left = int(lines[-1].split()[0]) if " more: " in lines[-1] else 0
-    assert len(block.fragment.text) <= text_units(block.fragment.text) <= cap_tokens * CHARS_PER_TOKEN
+    assert len(block.fragment.text) <= text_units(block.fragment.text) <= cap_tokens * DEFAULT_RATIO
     assert (shown, left) == (len(block.items), block.left_out)
     assert shown + left == len(found)

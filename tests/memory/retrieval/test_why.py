@@ -46,9 +46,8 @@ def test_project_knowledge_is_listed_by_entry_with_the_number_left_out() -> None
         items = tuple(
             InjectedItem(
                 entry=MemoryRecord(id="", kind="discovery", content=f"fact {number}", confidence=0.8, updated=at),
+                text="x" * 35,
                 score=0.7,
-                reason="the surest",
-                tokens=9,
             )
             for number, at in enumerate(confirmed)
         )
