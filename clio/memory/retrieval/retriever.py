@@ -22,14 +22,13 @@ from clio.memory.retrieval.scoring import (
     Source,
     Transcribed,
     compute_meaning,
-    of_document,
     of_entry,
-    of_near_turn,
     of_note,
     of_record,
     of_style,
     rank,
 )
+from clio.memory.retrieval.turn_memory import of_document, of_near_turn
 from clio.memory.retrieval.why import Reason, list_reasons
 from clio.memory.store.memory_index import MemoryIndex, Ranked
 from clio.memory.store.memory_index import rank_records as seed_rank
@@ -281,8 +280,8 @@ class Retriever:
 
     def _find_documents(self, query: str) -> list[Candidate]:
         """Return document windows near the query. Documents have no history, so `at` does not apply to them."""
-        documents = self._meaning.documents
-        return list(map(of_document, documents.search(query, MAX_NEAREST) if documents.exist else ()))
+        found = self._meaning.documents.search(query, MAX_NEAREST) if self._meaning.has_documents else ()
+        return list(map(of_document, found))
 
     def _find_memories(self, query: str, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
         now, none = self._clock(), list[Candidate]()

@@ -43,8 +43,6 @@ from clio.text.vocabulary import has_phrase, is_stop_word_stem, parse_question_w
 
 if TYPE_CHECKING:
     from clio.memory.styles.styles import StyleView
-    from clio.memory.vectors.documents import DocumentHit
-    from clio.memory.vectors.semantic_index import NearTurn
 
 Layer = Literal["L0", "L1", "L2"]
 """L0: sessions and documents. L1: memories. L2: preferences and response styles."""
@@ -671,33 +669,6 @@ def of_note(note: MemoryRecord) -> Candidate:
     """Return the candidate of a keyed note, whose key is its keyword."""
     return Candidate(
         source="note", id=note.key, text=note.content, kind="note", when=note.updated, keywords=(note.key,)
-    )
-
-
-def of_near_turn(turn: "NearTurn", current: str | None) -> Candidate:
-    """Return the candidate of an archived turn near the query. current: the id of the running session."""
-    return Candidate(
-        source="trimmed" if turn.session == current else "session",
-        id=turn.message,
-        text=turn.text,
-        kind=turn.role,
-        role=turn.role,
-        when=turn.created,
-        where=Place(session=turn.session, message=turn.message),
-        distance=turn.distance,
-    )
-
-
-def of_document(hit: "DocumentHit") -> Candidate:
-    """Return the candidate of a passage of a document. It has no date: only the document does."""
-    return Candidate(
-        source="document",
-        id=f"{hit.path}:{hit.line}",
-        text=hit.text,
-        kind="document",
-        said_by="document",
-        distance=hit.distance,
-        label="changed since it was read" if hit.changed else "",
     )
 
 

@@ -27,11 +27,10 @@ from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import (
     Candidate,
+    Place,
     Scored,
     Source,
     make_without_query,
-    of_document,
-    of_near_turn,
     of_record,
     rank,
     render_text,
@@ -671,6 +670,33 @@ class TurnMemory:
 
 def _make_notice(name: str, lines: Iterable[str], reason: str) -> Fragment:
     return Fragment(name=name, text="\n".join(lines), source=SOURCE, reason=reason, cap_tokens=MAX_ENTRY_CHARS)
+
+
+def of_near_turn(turn: NearTurn, current: str | None) -> Candidate:
+    """Return the candidate of an archived turn near the query. current: the id of the running session."""
+    return Candidate(
+        source="trimmed" if turn.session == current else "session",
+        id=turn.message,
+        text=turn.text,
+        kind=turn.role,
+        role=turn.role,
+        when=turn.created,
+        where=Place(session=turn.session, message=turn.message),
+        distance=turn.distance,
+    )
+
+
+def of_document(hit: "DocumentHit") -> Candidate:
+    """Return the candidate of a passage of a document. It has no date: only the document does."""
+    return Candidate(
+        source="document",
+        id=f"{hit.path}:{hit.line}",
+        text=hit.text,
+        kind="document",
+        said_by="document",
+        distance=hit.distance,
+        label="changed since it was read" if hit.changed else "",
+    )
 
 
 _TURN_STRENGTH, _DOCUMENT_STRENGTH = 0.7, 0.6

@@ -371,26 +371,21 @@ def _read_styles(paths: Iterable[Path], own: Path) -> SkillSet:
             with open_regular(path) as file:
                 data = file.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
-                raise UserError(
-                    tr(
-                        "{path!r}: a style file has at most {max_bytes:,} bytes; shorten it",
-                        path=str(path),
-                        max_bytes=MAX_BYTES,
-                    )
-                )
+                raise UserError(tr("a style file has at most {max_bytes:,} bytes; shorten it", max_bytes=MAX_BYTES))
             skill = parse_skill(data.decode("utf-8", "replace"), str(path))
             if path.parent != own and (existing := _find_same(found.values(), skill)) is not None:
                 raise UserError(
                     tr(
-                        "{path!r}: the project's style {id!r} is left out because there already is a style "
-                        "{id2!r}; give it another id and name, or copy it to ~/.clio/styles",
-                        path=str(path),
+                        "the project's style {id!r} is left out because there already is a style {id2!r}; give it "
+                        "another id and name, or copy it to ~/.clio/styles",
                         id=skill.id,
                         id2=existing.id,
                     )
                 )
             found[skill.id] = skill
-        except (UserError, OSError) as error:
+        except UserError as error:
+            problems.append(f"{str(path)!r}: {error}")
+        except OSError as error:
             problems.append(str(error))
     return SkillSet(skills=tuple(found.values()), problems=tuple(problems))
 

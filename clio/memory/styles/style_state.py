@@ -84,70 +84,43 @@ class StyleSkill(Struct, frozen=True, kw_only=True):
 def parse_skill(text: str, source: str, *, built_in: bool = False) -> StyleSkill:
     """Parse a style file: `key: value` lines between two lines of dashes, then the text for the model.
 
-    Raises UserError, which names the file and the invalid line.
+    Raises UserError, which names the invalid line, but not the file.
     """
-    head, body = _split_head(text.replace("\r\n", "\n"), source)
+    written = text.lstrip("\ufeff").replace("\r\n", "\n").split("\n")
+    lines = [line.strip() for line in written]
+    if lines[:1] != ["---"] or "---" not in lines[1:]:
+        raise UserError(tr("a style begins with its properties between two lines of `---`; see docs/styles.md"))
+    end = lines.index("---", 1)
     given: dict[str, str] = {}
-    for number, line in enumerate(head, 2):
-        key, colon, value = line.partition(":")
-        if not line.strip() or line.lstrip().startswith("#"):
+    for number, line in enumerate(lines[1:end], 2):
+        if not line or line.startswith("#"):
             continue
+        key, colon, value = line.partition(":")
         name = key.strip().lower().replace("-", "_")
         if not colon or name not in (*_TEXTS, *_LISTS, *DIMENSIONS):
             hint = did_you_mean(name, (*_TEXTS, *_LISTS, *DIMENSIONS))
             raise UserError(
-                tr(
-                    "{source!r}, line {number}: {line!r} is not a property of a style{hint}",
-                    source=source,
-                    number=number,
-                    line=line.strip(),
-                    hint=hint,
-                )
+                tr("line {number}: {line!r} is not a property of a style{hint}", number=number, line=line, hint=hint)
             )
         given[name] = value.strip().strip("\"'")
     id = given.get("id", "")
     if not _ID.fullmatch(id):
+        raise UserError(tr("a style needs an id of lowercase letters, digits and dashes, not {id!r}", id=id))
+    body = "\n".join(written[end + 1 :]).strip()
+    if not body or len(body) > MAX_CHARS:
+        count = len(body)
         raise UserError(
-            tr(
-                "{source!r}: a style needs an id of lowercase letters, digits and dashes, not {id!r}",
-                source=source,
-                id=id,
-            )
-        )
-    text = body.strip()
-    if not text or len(text) > MAX_CHARS:
-        raise UserError(
-            tr(
-                "{source!r}: the text of a style has 1 to {max_chars:,} characters, not {count:,}",
-                source=source,
-                max_chars=MAX_CHARS,
-                count=len(text),
-            )
+            tr("the text of a style has 1 to {max_chars:,} characters, not {count:,}", max_chars=MAX_CHARS, count=count)
         )
     return StyleSkill(
         id=id,
         name=given.get("name") or id,
-        text=text,
+        text=body,
         summary=given.get("summary", ""),
         trigger=Trigger(**{name: _parse_list(given[name]) for name in _LISTS if name in given}),
-        dimensions=tuple(_parse_number(given.get(name), name, source) for name in DIMENSIONS),
+        dimensions=tuple(_parse_number(given.get(name, "0.5"), name) for name in DIMENSIONS),
         source=source,
         built_in=built_in,
-    )
-
-
-def _split_head(text: str, source: str) -> tuple[list[str], str]:
-    """Return the lines between the two lines of dashes, and the text after them."""
-    lines = text.lstrip("\ufeff").split("\n")
-    if lines[0].strip() == "---":
-        for number, line in enumerate(lines[1:], 1):
-            if line.strip() == "---":
-                return lines[1:number], "\n".join(lines[number + 1 :])
-    raise UserError(
-        tr(
-            "{source!r}: a style begins with its properties between two lines of `---`; see docs/styles.md",
-            source=source,
-        )
     )
 
 
@@ -155,22 +128,13 @@ def _parse_list(value: str) -> tuple[str, ...]:
     return tuple(part for raw in value.strip("[]").split(",") if (part := " ".join(raw.strip(" \"'").split()).lower()))
 
 
-def _parse_number(value: str | None, name: str, source: str) -> float:
-    if value is None:
-        return 0.5
+def _parse_number(value: str, name: str) -> float:
     try:
         number = float(value)
     except ValueError:
         number = -1.0
     if not 0.0 <= number <= 1.0:
-        raise UserError(
-            tr(
-                "{source!r}: {name} must be a number from 0.0 to 1.0, not {value!r}",
-                source=source,
-                name=name,
-                value=value,
-            )
-        )
+        raise UserError(tr("{name} must be a number from 0.0 to 1.0, not {value!r}", name=name, value=value))
     return number
 
 

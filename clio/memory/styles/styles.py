@@ -84,11 +84,6 @@ class Styles:
         self.current: Chosen | None = None
 
     @property
-    def path(self) -> Path:
-        """The file that stores what was learned."""
-        return self._file.path
-
-    @property
     def is_on(self) -> bool:
         """Whether styles are turned on."""
         return self._persist and self._file.read().on

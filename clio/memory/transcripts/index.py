@@ -98,18 +98,13 @@ class RecallIndex:
         until: float = math.inf,
         for_reading: bool = False,
     ) -> tuple[SessionHit, ...]:
-        """Return the sessions that answer a query, best first, with their best passages.
-
-        Any text is a valid query; one that shares no word with any session has no results. Words in double quotes must
-        be adjacent; `in:output` searches the outputs of tools, `in:title` the titles.
+        """Return the sessions that answer a query, best first, with their best passages; see `SessionRecall.search`.
 
         Args:
             exclude: ids of sessions to leave out.
             limit: maximum number of sessions.
             passages: maximum number of passages per session.
             total: maximum number of passages of all sessions; the best passage of each session is chosen first.
-            until: turns created later are not found; seconds since the epoch.
-            for_reading: group and order the results as `Search.for_reading` describes.
         """
         with self._database.snapshot():
             search = Search(IndexReader(self._database), parse_query(query), exclude, until)

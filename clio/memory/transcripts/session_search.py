@@ -321,7 +321,8 @@ class SessionSync:
         self._stored_stamps: dict[str, str] = {}
         self._stale: set[str] = set()
         self._without_outputs: set[str] = set()
-        self._deleted: set[str] = set()
+        self.deleted: set[str] = set()
+        """The ids of deleted sessions that are still in the index."""
         self._queue = deque[str]()
         self._output_queue = deque[str]()
         self._partly_indexed: _PartlyIndexed | None = None
@@ -341,9 +342,9 @@ class SessionSync:
 
     def compare(self, index: RecallIndex, skip: Collection[str] = (), *, outputs: bool = False) -> None:
         """If sessions are waiting, check which of them another process has indexed meanwhile."""
-        if self.count_waiting(skip, outputs=outputs) or self._deleted:
+        if self.count_waiting(skip, outputs=outputs) or self.deleted:
             self._stored_stamps = index.stamps()
-            self._classify(self._stale | self._without_outputs | self._deleted)
+            self._classify(self._stale | self._without_outputs | self.deleted)
             part = self._partly_indexed
             if part is not None and self._stored_stamps.get(part.doc.id) != part.known:
                 self._partly_indexed = None  # another process has put it meanwhile
@@ -362,11 +363,6 @@ class SessionSync:
         return self._watched.stamps.keys()
 
     @property
-    def deleted(self) -> frozenset[str]:
-        """The ids of deleted sessions that are still in the index."""
-        return frozenset(self._deleted)
-
-    @property
     def unreadable(self) -> tuple[str, ...]:
         """The ids of sessions that could not be read; they are tried again when their files change."""
         return tuple(sorted(id for id, stamp in self._stored_stamps.items() if stamp.startswith(_UNREADABLE_MARK)))
@@ -379,20 +375,18 @@ class SessionSync:
         outputs: include tool outputs; otherwise sessions that must be read whole are indexed without them.
         """
         try:
-            read, idle = self._run_step(index, skip, chars, outputs)
+            return self._run_step(index, skip, chars, outputs)
         except BaseException:
             self._partly_indexed = None  # sessions that left the queue but are not in the index must wait again
             self._sort_queues()
             raise
-        return SyncStep(read=read, left=self.count_waiting(skip, outputs=outputs), idle=idle)
 
-    def _run_step(self, index: RecallIndex, skip: Collection[str], chars: int, outputs: bool) -> tuple[int, bool]:
-        """Return the number of sessions read and whether there was nothing to do."""
-        if self._deleted:
-            index.remove(sorted(self._deleted))
-            for id in self._deleted:
+    def _run_step(self, index: RecallIndex, skip: Collection[str], chars: int, outputs: bool) -> SyncStep:
+        if self.deleted:
+            index.remove(sorted(self.deleted))
+            for id in self.deleted:
                 self._stored_stamps.pop(id, None)
-            self._deleted.clear()
+            self.deleted.clear()
         whole: list[SessionDoc] = []
         read, room = 0, chars
         while room > 0:
@@ -410,7 +404,7 @@ class SessionSync:
             index.put(whole)
             for doc in whole:
                 self._mark_indexed(doc)
-        return read, room == chars
+        return SyncStep(read=read, left=self.count_waiting(skip, outputs=outputs), idle=room == chars)
 
     def _index_part(self, index: RecallIndex, rest: _PartlyIndexed, room: int, whole: list[SessionDoc]) -> int:
         """Index the next turns of a session, about `room` characters, and return how many characters these are.
@@ -468,10 +462,10 @@ class SessionSync:
         """Determine whether sessions are stale, without outputs, deleted or up to date."""
         for id in ids:
             stamp, stored = self._watched.stamps.get(id), self._stored_stamps.get(id)
-            for group in (self._stale, self._without_outputs, self._deleted):
+            for group in (self._stale, self._without_outputs, self.deleted):
                 group.discard(id)
             if stamp is None:
-                self._deleted |= {id} if stored is not None else set()
+                self.deleted |= {id} if stored is not None else set()
             elif stored is None or not stamp.matches(stored):
                 self._stale.add(id)
             elif lacks_outputs(stored):
@@ -552,7 +546,9 @@ class SessionRecall:
     ) -> Recall:
         """Return the sessions that answer a query, best first, each with its best passages.
 
-        Sessions that came with the project, and so are not the user's, are left out.
+        Any text is a valid query; one that shares no word with any session has no results. Words in double quotes must
+        be adjacent; `in:output` searches the outputs of tools, `in:title` the titles. Sessions that came with the
+        project, and so are not the user's, are left out.
 
         Args:
             current: id of the running session. It is left out, or with `include_current` marked as current.

@@ -166,11 +166,6 @@ class Documents:
         self._redact = redact
         self._clock = clock
 
-    @property
-    def exist(self) -> bool:
-        """Whether any document was added; known without reading the list."""
-        return self._path.exists()
-
     def sources(self) -> tuple[DocumentSource, ...]:
         """Return the added files and folders, sorted by path."""
         document = load_document(self._path, DOCUMENTS)

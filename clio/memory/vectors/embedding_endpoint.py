@@ -233,23 +233,19 @@ def _make_status_error(
             retry_after_s=wait,
         )
     if status in (401, 403):
-        return ProviderRefused(tr("{status}: API key for embeddings rejected by {place}", status=status, place=place))
-    if status == 404:
-        return ProviderRefused(
-            tr(
-                "{place} has no embedding model {model!r}, or no embeddings endpoint (status 404)",
-                place=place,
-                model=model,
-            )
+        text = tr("{status}: API key for embeddings rejected by {place}", status=status, place=place)
+    elif status == 404:
+        text = tr(
+            "{place} has no embedding model {model!r}, or no embeddings endpoint (status 404)", place=place, model=model
         )
-    return ProviderRefused(
-        tr(
+    else:
+        text = tr(
             "{place} rejected the embedding request (status {status}){quoted}",
             place=place,
             status=status,
             quoted=quoted,
         )
-    )
+    return ProviderRefused(text)
 
 
 def _make_opener(base_url: str) -> "urllib.request.OpenerDirector":
