@@ -1,4 +1,4 @@
-"""An app for each test: a git repository, a home of its own, a server with a script."""
+"""An app for each test: a git repository, its own home folder, a server with a script."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -21,15 +21,15 @@ MakeHarness = Callable[..., Harness]
 
 @pytest.fixture
 def make_harness(tmp_path: Path) -> Iterator[MakeHarness]:
-    """Builds desks: `make_prompt_io([reply, …], approve="all", models=[…])`."""
+    """Return a function that makes harnesses: `make_harness([reply, …], approve="all", models=[…])`."""
     with ExitStack() as stack:
 
         def make(replies: list[Script], *, models: Any = None, **overrides: Any) -> Harness:
             project = tmp_path / "project"
             if not project.exists():
                 make_repository(project, FILES)
-            speaks = overrides.get("api") == "responses"
-            server = ChatServer(replies, responses=speaks, **({"models": models} if models is not None else {}))
+            uses_responses = overrides.get("api") == "responses"
+            server = ChatServer(replies, responses=uses_responses, **({"models": models} if models is not None else {}))
             stack.enter_context(server)
             return Harness(project, tmp_path / "home", server, **overrides)
 

@@ -1,4 +1,4 @@
-"""Who is asked, when, and what becomes of the answer."""
+"""Who is asked for approval, when, and the effect of the answer."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ def results(harness: Harness) -> list[ToolMessage]:
     return [message for message in harness.app.session.messages if isinstance(message, ToolMessage)]
 
 
-def test_a_write_is_shown_and_done_once_allowed(make_harness: MakeHarness) -> None:
+def test_a_write_is_shown_and_done_once_approved(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([WRITE]), text("ok")])
     harness.user.approvals = [Answer(kind="once")]
     asyncio.run(harness.turn("write"))
@@ -30,7 +30,7 @@ def test_a_write_is_shown_and_done_once_allowed(make_harness: MakeHarness) -> No
     assert [(change.before, change.after) for change in action.changes] == [(None, "hello\n")]
 
 
-def test_no_comes_with_its_reason(make_harness: MakeHarness) -> None:
+def test_a_denial_is_returned_with_its_reason(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([WRITE]), text("ok")])
     harness.user.approvals = [Answer(kind="no", reason="not in this folder")]
     asyncio.run(harness.turn("write"))
@@ -38,7 +38,7 @@ def test_no_comes_with_its_reason(make_harness: MakeHarness) -> None:
     assert "not in this folder" in harness.server.requests[1].body["messages"][-1]["content"]
 
 
-def test_session_lasts_for_the_session_and_always_for_the_next(make_harness: MakeHarness) -> None:
+def test_session_approvals_last_for_the_session_and_always_for_the_next(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([TOUCH]), tool_calls([TOUCH]), text("ok"), tool_calls([TOUCH]), text("ok")])
     harness.user.approvals = [Answer(kind="always")]
 
@@ -72,7 +72,7 @@ def test_session_lasts_for_the_session_and_always_for_the_next(make_harness: Mak
         ("plan", ("search_text", {"pattern": "add"}), 0, True),
     ],
 )
-def test_the_mode_decides(
+def test_the_approval_mode_decides_who_is_asked(
     make_harness: MakeHarness, mode: str, call: tuple[str, dict[str, str]], asked: int, done: bool
 ) -> None:
     harness = make_harness([tool_calls([call]), text("ok")], approve=mode)
@@ -81,7 +81,7 @@ def test_the_mode_decides(
     assert [result.ok for result in results(harness)] == [done], results(harness)
 
 
-def test_a_link_out_of_the_workspace_is_seen_through(make_harness: MakeHarness) -> None:
+def test_a_link_out_of_the_workspace_is_resolved(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [tool_calls([("write_file", {"path": "link/x.txt", "content": "x"})]), text("ok")], approve="edits"
     )
@@ -93,7 +93,7 @@ def test_a_link_out_of_the_workspace_is_seen_through(make_harness: MakeHarness) 
     assert list(outside.iterdir()) == []
 
 
-def test_questions_come_one_at_a_time(make_harness: MakeHarness) -> None:
+def test_questions_are_asked_one_at_a_time(make_harness: MakeHarness) -> None:
     fetches = [("web_fetch", {"url": f"http://example{n}.invalid/"}) for n in range(3)]
     harness = make_harness([tool_calls(fetches), text("ok")])
     at_once = 0
@@ -102,7 +102,7 @@ def test_questions_come_one_at_a_time(make_harness: MakeHarness) -> None:
         nonlocal at_once
         at_once += 1
         assert at_once == 1
-        await asyncio.sleep(0.01)  # a slow user: another question would be asked meanwhile
+        await asyncio.sleep(0.01)  # a slow user: without the lock another question would be asked meanwhile
         at_once -= 1
         return Answer(kind="no")
 
@@ -111,7 +111,7 @@ def test_questions_come_one_at_a_time(make_harness: MakeHarness) -> None:
     assert len(results(harness)) == 3
 
 
-def test_no_server_is_its_own_failure(make_harness: MakeHarness) -> None:
+def test_a_failed_approver_denies_with_its_own_error(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([TOUCH]), text("I could not run it.")])
 
     async def nobody(request: object) -> Answer:
@@ -124,7 +124,7 @@ def test_no_server_is_its_own_failure(make_harness: MakeHarness) -> None:
     assert "needs approval" in finished.error
 
 
-def test_the_command_that_is_judged_is_the_one_that_runs(make_harness: MakeHarness) -> None:
+def test_the_command_that_was_approved_is_the_one_that_runs(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([TOUCH]), text("ok")])
     harness.user.approvals = [Answer(kind="once")]
     asyncio.run(harness.turn("touch"))

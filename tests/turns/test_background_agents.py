@@ -1,4 +1,4 @@
-"""Sub-agents in the background: they work beside the conversation, in worktrees, and report like commands."""
+"""Background sub-agents work in parallel to the conversation, in worktrees, and report like commands."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ def is_agent(request: dict[str, Any]) -> bool:
 
 
 def split(top: list[Script], agent: list[Script]) -> Any:
-    """A script that answers the conversation and the agents from two lists."""
+    """Return a script that answers the conversation and the agents from two lists."""
 
     def script(request: dict[str, Any]) -> Any:
         reply = (agent if is_agent(request) else top).pop(0)
@@ -61,7 +61,7 @@ async def carry_out(harness: Harness, line: str) -> str:
     return result.text
 
 
-def test_the_turn_goes_on_and_the_report_comes_with_the_next_message(make_harness: MakeHarness) -> None:
+def test_the_turn_continues_and_the_report_comes_with_the_next_message(make_harness: MakeHarness) -> None:
     top = [delegate("look at calc.py"), text("It looks."), text("Thanks.")]
     harness = make_harness(split(top, [tool_calls([("read_file", {"path": "calc.py"})]), text("It subtracts.")]))
 
@@ -80,7 +80,7 @@ def test_the_turn_goes_on_and_the_report_comes_with_the_next_message(make_harnes
     assert info.parent == harness.app.session.id and (info.name or "").startswith("agent1")
 
 
-def test_the_model_waits_for_it_as_for_a_command(make_harness: MakeHarness) -> None:
+def test_the_model_can_wait_for_it_as_for_a_command(make_harness: MakeHarness) -> None:
     top = [delegate("look"), tool_calls([("job_output", {"job": "agent1", "wait_s": 30})]), text("Seen."), text("Yes.")]
     harness = make_harness(split(top, [text("Found it.")]))
 
@@ -94,7 +94,7 @@ def test_the_model_waits_for_it_as_for_a_command(make_harness: MakeHarness) -> N
     assert "Found it." not in str(harness.server.requests[-1].body["messages"][-1]), "it is not sent a second time"
 
 
-def test_one_that_may_not_edit_only_reads(make_harness: MakeHarness) -> None:
+def test_an_agent_that_may_not_edit_only_reads(make_harness: MakeHarness) -> None:
     harness = make_harness(
         split([delegate("mend it"), text("ok")], [tool_calls(EDIT), text("I may not.")]), approve="all"
     )
@@ -114,7 +114,7 @@ def start_editor(make_harness: MakeHarness, *agent: Script, **overrides: Any) ->
     return make_harness(split(top, [tool_calls(EDIT), *agent, text("Mended.")]), **overrides)
 
 
-def test_one_that_edits_works_in_a_worktree_until_the_user_merges(make_harness: MakeHarness) -> None:
+def test_an_editing_agent_works_in_a_worktree_until_the_user_merges(make_harness: MakeHarness) -> None:
     new = tool_calls([("write_file", {"path": "notes/new.txt", "content": "new\n"})])
     harness = start_editor(make_harness, new, approve="all")
 
@@ -151,7 +151,7 @@ RISKY_NAMES = {
 }
 
 
-def test_a_merge_names_what_runs_by_itself_or_leads_out_and_asks(make_harness: MakeHarness) -> None:
+def test_a_merge_names_files_that_run_automatically_or_lead_outside_and_asks(make_harness: MakeHarness) -> None:
     harness = start_editor(make_harness, tool_calls([("run_command", {"command": RISKY})]), approve="all")
 
     async def story() -> None:
@@ -176,7 +176,7 @@ def test_a_merge_names_what_runs_by_itself_or_leads_out_and_asks(make_harness: M
     assert list_worktrees(harness.project) == []
 
 
-def test_a_merge_that_does_not_fit_changes_nothing(make_harness: MakeHarness) -> None:
+def test_a_conflicting_merge_changes_nothing(make_harness: MakeHarness) -> None:
     new = tool_calls([("write_file", {"path": "new.txt", "content": "new\n"})])
     harness = start_editor(make_harness, new, approve="all")
 
@@ -210,7 +210,7 @@ def test_discarding_asks_first_and_deletes_worktree_and_branch(make_harness: Mak
     assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
 
 
-def test_worktrees_with_changes_stay_when_clio_ends_and_keep_their_number(make_harness: MakeHarness) -> None:
+def test_worktrees_with_changes_are_kept_after_clio_ends_with_their_number(make_harness: MakeHarness) -> None:
     harness = start_editor(make_harness, approve="all")
 
     async def first() -> None:
@@ -230,7 +230,7 @@ def test_worktrees_with_changes_stay_when_clio_ends_and_keep_their_number(make_h
     assert "a + b" in (harness.project / "calc.py").read_text(encoding="utf-8")
 
 
-def test_what_an_agent_does_makes_no_link_and_no_row(make_harness: MakeHarness) -> None:
+def test_an_agent_cannot_create_a_link_or_a_list_row(make_harness: MakeHarness) -> None:
     harness = make_harness(split([delegate("wait"), text("ok")], [stall("Thinking")]))
     title = "run echo [ok](https://evil.example)\n- agent9 · done"
 
@@ -274,7 +274,7 @@ def test_an_agent_without_changes_has_nothing_to_show_or_merge(make_harness: Mak
     asyncio.run(story())
 
 
-def test_its_questions_name_it_and_the_answer_counts(make_harness: MakeHarness) -> None:
+def test_its_questions_name_the_agent_and_the_answer_counts(make_harness: MakeHarness) -> None:
     harness = start_editor(make_harness)
     harness.user.approvals = [Answer("once")]
 
@@ -288,7 +288,7 @@ def test_its_questions_name_it_and_the_answer_counts(make_harness: MakeHarness) 
     assert [request.title.partition(",")[0] for request in harness.user.asked] == ["agent1"]
 
 
-def test_a_user_who_chose_so_is_not_asked(make_harness: MakeHarness) -> None:
+def test_a_user_who_approved_everything_is_not_asked(make_harness: MakeHarness) -> None:
     harness = make_harness(
         split([delegate("mend it", edits=True), text("ok")], [tool_calls(EDIT), text("Refused.")]),
         background_approvals="refuse",
@@ -304,7 +304,7 @@ def test_a_user_who_chose_so_is_not_asked(make_harness: MakeHarness) -> None:
     assert list_worktrees(harness.project) == []
 
 
-def test_it_reads_messages_and_can_be_stopped(make_harness: MakeHarness) -> None:
+def test_it_receives_messages_and_can_be_stopped(make_harness: MakeHarness) -> None:
     read = tool_calls([("run_command", {"command": "while ! test -e go; do sleep 0.05; done"})])
     harness = make_harness(split([delegate("wait", edits=True), text("ok")], [read, stall("Thinking")]), approve="all")
 
@@ -324,7 +324,7 @@ def test_it_reads_messages_and_can_be_stopped(make_harness: MakeHarness) -> None
     assert [one.name for one in list_worktrees(harness.project)] == ["agent-1"]
 
 
-def test_closing_clio_ends_it_with_its_commands(make_harness: MakeHarness) -> None:
+def test_closing_clio_ends_the_agent_with_its_commands(make_harness: MakeHarness) -> None:
     wait = tool_calls([("run_command", {"command": "echo $$ > pid; sleep 300"})])
     harness = make_harness(split([delegate("wait", edits=True), text("ok")], [wait]), approve="all")
     pids: list[int] = []
@@ -340,7 +340,7 @@ def test_closing_clio_ends_it_with_its_commands(make_harness: MakeHarness) -> No
     assert find_survivors(pids) == []
 
 
-def test_no_more_than_four_work_at_once(make_harness: MakeHarness) -> None:
+def test_at_most_four_run_at_the_same_time(make_harness: MakeHarness) -> None:
     calls = tool_calls([("delegate", {"task": f"task {number}", "background": True}) for number in range(5)])
     harness = make_harness(split([calls, text("ok")], [stall("Thinking") for _ in range(5)]))
 
@@ -356,7 +356,7 @@ def test_no_more_than_four_work_at_once(make_harness: MakeHarness) -> None:
 @pytest.mark.parametrize(
     "line", ["/agents message", "/agents stop x", "/agents diff 7", "/agents merge 9", "/agents report 3"]
 )
-def test_unknown_numbers_are_refused_with_what_there_is(make_harness: MakeHarness, line: str) -> None:
+def test_unknown_numbers_are_refused_with_the_known_ones(make_harness: MakeHarness, line: str) -> None:
     harness = make_harness([])
     result = run_command(harness.app, line)
     assert not result.ok and re.search(r"agent|/agents", result.text)

@@ -1,4 +1,4 @@
-"""Folders, disks, locales and terminals that are not as one would like: the turn goes on and says what is wrong."""
+"""Faulty folders, disks, locales and terminals: the turn continues and reports what is wrong."""
 
 import resource
 import subprocess
@@ -42,7 +42,7 @@ def test_a_full_disk_is_reported_and_the_turn_goes_on(project: Path) -> None:
     assert done.stderr.count(b"not saved") == 1
 
 
-def test_a_project_that_cannot_be_written(project: Path) -> None:
+def test_a_read_only_project_is_reported(project: Path) -> None:
     (project / ".clio").write_text("a file where the folder should be", encoding="utf-8")
     with ChatServer([text("Fine.")]) as server:
         done = run(project, server)
@@ -51,7 +51,7 @@ def test_a_project_that_cannot_be_written(project: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_no_repository_and_a_worktree(project: Path, tmp_path: Path) -> None:
+def test_a_turn_works_without_a_repository_and_in_a_worktree(project: Path, tmp_path: Path) -> None:
     plain, tree = tmp_path / "plain", tmp_path / "tree"
     plain.mkdir()
     git(project, "worktree", "add", "--quiet", str(tree))
@@ -67,7 +67,7 @@ def test_no_repository_and_a_worktree(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_locale_that_is_not_utf8(project: Path, encoding: str) -> None:
+def test_a_turn_works_in_a_locale_that_is_not_utf8(project: Path, encoding: str) -> None:
     (project / "b.txt").write_text("漢字 ü\n", encoding="utf-8")
     with ChatServer([tool_calls([("read_file", {"path": "b.txt"})]), text("Es heißt 漢字.")]) as server:
         done = run(project, server, LC_ALL="C", PYTHONIOENCODING=encoding, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
@@ -76,7 +76,7 @@ def test_a_locale_that_is_not_utf8(project: Path, encoding: str) -> None:
     assert "漢字 ü" in server.requests[1].body["messages"][-1]["content"]
 
 
-def test_broken_configuration_names_file_and_line(project: Path) -> None:
+def test_an_invalid_configuration_names_file_and_line(project: Path) -> None:
     (project / ".clio").mkdir()
     (project / ".clio" / "config.yaml").write_text("model: x\nmax_steps: [1\n", encoding="utf-8")
     with ChatServer([]) as server:
@@ -86,7 +86,7 @@ def test_broken_configuration_names_file_and_line(project: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_answers_to_a_reader_that_has_gone(project: Path) -> None:
+def test_an_answer_to_a_closed_pipe_ends_the_run(project: Path) -> None:
     """`clio -p … | head -1`: no traceback, and the run ends."""
     with ChatServer([text("line\n" * 5_000, chunk_size=500)]) as server:
         process = subprocess.Popen(

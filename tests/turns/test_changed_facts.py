@@ -19,7 +19,7 @@ def last_words(harness: Harness) -> str:
     ("old", "new"),
     [("the cache port is 7001", "the cache port is 7002"), ("the cache host is alpha", "the cache host is beta")],
 )
-def test_a_changed_fact_is_told_again_and_after_undo_the_first_one(
+def test_a_changed_fact_is_sent_again_and_after_undo_the_first_one(
     make_harness: MakeHarness, old: str, new: str
 ) -> None:
     harness = make_harness([text("Ok.")] * 3)
@@ -41,7 +41,7 @@ def test_a_changed_fact_is_told_again_and_after_undo_the_first_one(
 
 
 @pytest.mark.parametrize("command", ["/memory undo", "/memory forget {id}"])
-def test_what_the_user_takes_back_is_told_once(make_harness: MakeHarness, command: str) -> None:
+def test_a_fact_withdrawn_by_the_user_is_reported_once(make_harness: MakeHarness, command: str) -> None:
     harness = make_harness([text("Ok.")] * 3)
 
     async def run() -> None:
@@ -57,7 +57,7 @@ def test_what_the_user_takes_back_is_told_once(make_harness: MakeHarness, comman
     asyncio.run(run())
 
 
-def test_what_the_model_removed_is_not_attributed_to_the_user(make_harness: MakeHarness) -> None:
+def test_a_fact_removed_by_the_model_is_not_attributed_to_the_user(make_harness: MakeHarness) -> None:
     facts = ("deploys go through wombat", "the cache port is 7001")
     harness = make_harness([])
 

@@ -1,4 +1,4 @@
-"""Whole turns that edit: the model is told at once what its edit broke, and of nothing that was wrong before."""
+"""Turns that edit: the model is told at once what its edit broke, and nothing that was wrong before."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="commands are l
 
 @pytest.fixture(autouse=True)
 def only_known_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH with the system's programs, and a folder of this test's own before them."""
+    """Set PATH to the system's programs, after a folder of this test."""
     folder = tmp_path / "programs"
     folder.mkdir()
     if RUFF is not None:
@@ -56,7 +56,7 @@ def configure(tmp_path: Path, settings: str) -> None:
 
 
 def result(harness: Harness, request: int) -> str:
-    """The last tool result in the request of that number, from 1."""
+    """Return the last tool result in the request of that number, from 1."""
     return harness.server.requests[request].body["messages"][-1]["content"]
 
 
@@ -65,7 +65,7 @@ def run(harness: Harness) -> TurnFinished:
 
 
 @needs_ruff
-def test_an_undefined_name_is_reported_and_what_was_wrong_before_is_not(make_harness: MakeHarness) -> None:
+def test_a_new_undefined_name_is_reported_and_an_old_one_is_not(make_harness: MakeHarness) -> None:
     harness = make_harness([edit("calc.py", "return a - b", "return total(a, b)"), text("done")], approve="all")
     (harness.project / "calc.py").write_text(OLD, encoding="utf-8")
     assert run(harness).status == "done"
@@ -100,7 +100,7 @@ def test_a_second_edit_is_compared_with_the_file_before_the_first(make_harness: 
 
 
 @needs_ruff
-def test_the_step_s_last_edit_carries_what_all_its_edits_broke(make_harness: MakeHarness) -> None:
+def test_the_last_edit_of_a_step_reports_what_all_its_edits_broke(make_harness: MakeHarness) -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("write_file", {"path": "one.py", "content": "print(uno)\n"}),
         ("write_file", {"path": "two.py", "content": "print(due)\n"}),
@@ -124,7 +124,7 @@ def test_at_most_ten_lines_are_added_without_secrets(make_harness: MakeHarness) 
 
 
 @needs_node
-def test_a_syntax_error_in_javascript(make_harness: MakeHarness) -> None:
+def test_a_syntax_error_in_javascript_is_reported(make_harness: MakeHarness) -> None:
     harness = make_harness([write("app.js", "export const a = 1;\nlet b = ;\n"), text("done")], approve="all")
     run(harness)
     assert "app.js:2 SyntaxError Unexpected token ';'" in result(harness, 1)
@@ -135,7 +135,7 @@ def test_a_syntax_error_in_javascript(make_harness: MakeHarness) -> None:
     "content",
     ["import x from './x.js';\nexport default x;\n", "const x = require('./x');\n", "export const a = await f();\n"],
 )
-def test_scripts_and_modules_without_errors_are_quiet(make_harness: MakeHarness, content: str) -> None:
+def test_scripts_and_modules_without_errors_report_nothing(make_harness: MakeHarness, content: str) -> None:
     harness = make_harness([write("app.js", content), text("done")], approve="all")
     run(harness)
     assert "checks" not in result(harness, 1)
@@ -149,14 +149,14 @@ def test_scripts_and_modules_without_errors_are_quiet(make_harness: MakeHarness,
         ("a.yaml", "a: 1\nb: [1, 2\n", 3),
     ],
 )
-def test_a_file_that_no_program_checks_is_parsed(make_harness: MakeHarness, name: str, content: str, line: int) -> None:
+def test_a_file_without_a_checker_is_parsed(make_harness: MakeHarness, name: str, content: str, line: int) -> None:
     harness = make_harness([write(name, content), text("done")], approve="all")
     run(harness)
     assert f"{name}:{line} syntax" in result(harness, 1)
 
 
 @pytest.mark.fast
-def test_python_is_parsed_where_ruff_is_missing(make_harness: MakeHarness, only_known_programs: Path) -> None:
+def test_python_is_parsed_if_ruff_is_missing(make_harness: MakeHarness, only_known_programs: Path) -> None:
     (only_known_programs / "ruff").unlink(missing_ok=True)
     harness = make_harness([write("a.py", "def f(:\n    pass\n"), text("done")], approve="all")
     if any(one.program.name == "ruff" for one in find_programs(harness.project)):
@@ -174,13 +174,13 @@ def test_python_is_parsed_where_ruff_is_missing(make_harness: MakeHarness, only_
         ("notes.txt", "{ ( [\n"),
     ],
 )
-def test_what_is_no_error_is_not_told(make_harness: MakeHarness, name: str, content: str) -> None:
+def test_warnings_are_not_reported(make_harness: MakeHarness, name: str, content: str) -> None:
     harness = make_harness([write(name, content), text("done")], approve="all")
     run(harness)
     assert "checks" not in result(harness, 1)
 
 
-def test_off_runs_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_checks_off_run_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
     configure(tmp_path, "checks: off\n")
     harness = make_harness([write("a.json", "{"), text("done")], approve="all")
     run(harness)
@@ -188,7 +188,7 @@ def test_off_runs_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
 
 
 @needs_shell
-def test_a_command_of_the_user_s_is_compared_with_before(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_command_of_the_user_is_compared_with_the_result_before(make_harness: MakeHarness, tmp_path: Path) -> None:
     configure(
         tmp_path, "checks:\n  - \"grep -n 'TODO' calc.py | sed 's/^/calc.py:/;s/:\\\\([^:]*\\\\)$/: W1 \\\\1/'\"\n"
     )
@@ -211,7 +211,7 @@ def test_a_command_that_begins_to_fail_is_reported_with_its_last_line(
 
 
 @needs_shell
-def test_a_file_name_is_no_shell(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_file_name_cannot_inject_shell_code(make_harness: MakeHarness, tmp_path: Path) -> None:
     configure(tmp_path, "checks:\n  - cat {files}\n")
     harness = make_harness([write("$(touch made).txt", "x\n"), text("done")], approve="all")
     run(harness)
@@ -219,22 +219,22 @@ def test_a_file_name_is_no_shell(make_harness: MakeHarness, tmp_path: Path) -> N
 
 
 @needs_shell
-def test_a_slow_command_holds_the_turn_up_for_five_seconds_at_most(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_slow_command_delays_the_turn_by_at_most_five_seconds(make_harness: MakeHarness, tmp_path: Path) -> None:
     configure(tmp_path, "checks:\n  - auto\n  - sleep 97\n")
     harness = make_harness([write("a.json", "{"), text("done")], approve="all")
     began = time.monotonic()
     run(harness)
     assert time.monotonic() - began < 7.5
-    assert "a.json:1 syntax" in result(harness, 1)  # what was ready is told
+    assert "a.json:1 syntax" in result(harness, 1)  # finished checks are reported
     assert left_running() == []
 
 
 @needs_shell
-def test_what_is_not_ready_is_reported_after_the_next_step(
+def test_a_late_result_is_reported_after_the_next_step(
     make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.checks.turn_checks.STEP_LIMIT_S", 1.0)
-    # Before the edit it answers at once; after it, when the second step has begun to wait.
+    # Before the edit it answers immediately; after it, when the second step has begun to wait.
     configure(tmp_path, "checks:\n  - \"grep -q 'a + b' calc.py && sleep 1.3 && echo 'calc.py:3: E1 late'; true\"\n")
     wait = tool_calls([("run_command", {"command": "sleep 1.5"})])
     harness = make_harness([edit("calc.py", "a - b", "a + b"), wait, text("done")], approve="all")
@@ -244,7 +244,7 @@ def test_what_is_not_ready_is_reported_after_the_next_step(
 
 
 @needs_shell
-def test_a_turn_that_is_stopped_keeps_the_edit_s_result_and_ends_the_checks(
+def test_a_stopped_turn_keeps_the_result_of_the_edit_and_ends_the_checks(
     make_harness: MakeHarness, tmp_path: Path
 ) -> None:
     checking = tmp_path / "checking"
@@ -267,7 +267,7 @@ def test_a_turn_that_is_stopped_keeps_the_edit_s_result_and_ends_the_checks(
 
 
 def left_running() -> list[int]:
-    """The processes that clio has started and that have not ended."""
+    """Return the processes that clio started and that have not ended."""
 
     def left() -> list[int]:
         return list_descendants(LAUNCHER.pid) if LAUNCHER.pid else []
@@ -277,7 +277,7 @@ def left_running() -> list[int]:
 
 
 @needs_shell
-def test_a_project_s_commands_wait_for_trust(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_commands_of_a_project_need_trust(make_harness: MakeHarness, tmp_path: Path) -> None:
     project = tmp_path / "project"
     make_harness([])
     (project / ".clio").mkdir(exist_ok=True)
@@ -293,7 +293,7 @@ def test_a_project_s_commands_wait_for_trust(make_harness: MakeHarness, tmp_path
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts of a POSIX shell")
-def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
+def test_a_program_that_runs_project_code_needs_trust_and_a_sandbox(
     make_harness: MakeHarness, tmp_path: Path, only_known_programs: Path
 ) -> None:
     project = tmp_path / "project"
@@ -325,7 +325,7 @@ def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts of a POSIX shell")
 @pytest.mark.parametrize("folder", [".venv/bin", "tools"])
-def test_a_harmless_program_that_the_project_brings_is_not_run_without_trust(
+def test_a_harmless_program_of_the_project_is_not_run_without_trust(
     make_harness: MakeHarness, tmp_path: Path, only_known_programs: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     (only_known_programs / "ruff").unlink(missing_ok=True)
@@ -340,7 +340,7 @@ def test_a_harmless_program_that_the_project_brings_is_not_run_without_trust(
     assert not (harness.project / "ran").exists()
 
 
-def test_a_turn_that_edits_nothing_loads_no_checks(make_harness: MakeHarness) -> None:
+def test_a_turn_without_edits_loads_no_checks(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([("read_file", {"path": "calc.py"})]), text("done")], approve="all")
     checks = [name for name in sys.modules if name.startswith("clio.checks.") and name != "clio.checks.edit_checks"]
     kept = {name: sys.modules.pop(name) for name in checks}

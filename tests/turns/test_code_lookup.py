@@ -1,4 +1,4 @@
-"""Whole turns with language servers: what the model is told of its edits, and what code_lookup answers."""
+"""Turns with language servers: diagnostics of edits, and the answers of code_lookup."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ USE = "from sums import plus\n\nprint(plus(1, 2))  # plus\n"
 
 @pytest.fixture(autouse=True)
 def servers_are_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Only the servers of a test are on PATH, and no server is cut short because the machine is busy."""
+    """Put only the servers of a test on PATH, and give them enough time on a busy machine."""
     monkeypatch.delenv("CLIO_LANGUAGE_SERVERS")
     monkeypatch.setattr(turn_checks, "STEP_LIMIT_S", 90.0)
     own = {Path(program).parent for program in (PYRIGHT, TYPESCRIPT, sys.executable) if program}
@@ -83,7 +83,7 @@ def look_up(operation: str, **arguments: Any) -> Script:
 
 
 def run(harness: Harness) -> list[str]:
-    """Run a turn; return the last tool result of each request but the first."""
+    """Run a turn; return the last tool result of each request except the first."""
     asyncio.run(finish(harness))
     return [request.body["messages"][-1]["content"] for request in harness.server.requests[1:]]
 
@@ -222,7 +222,7 @@ def test_clangd_finds_uses_and_reports_a_new_error(make_harness: MakeHarness, tm
     assert "[checks: 1 new problem since this turn began]\nmain.cpp:3" in broken
 
 
-def test_a_scripted_server_is_asked_about_the_text_before_and_after(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_server_gets_the_text_before_and_after_an_edit(make_harness: MakeHarness, tmp_path: Path) -> None:
     use_script(tmp_path, "good")
     steps = [edit("use.py", "one", "BAD two"), edit("use.py", "BAD two", "BAD one"), text("done")]
     harness = make_harness(steps, approve="all")
@@ -235,9 +235,7 @@ def test_a_scripted_server_is_asked_about_the_text_before_and_after(make_harness
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", ["garbage", "huge", "dies", "forger", "refuses"])
-def test_a_hostile_server_costs_the_turn_nothing_but_its_answers(
-    make_harness: MakeHarness, tmp_path: Path, mode: str
-) -> None:
+def test_a_hostile_server_only_loses_its_answers(make_harness: MakeHarness, tmp_path: Path, mode: str) -> None:
     use_script(tmp_path, mode)
     steps = [look_up("references", path="use.py", line=1, symbol="x"), edit("use.py", "1", "2"), text("done")]
     harness = make_harness(steps, approve="all")
@@ -252,7 +250,9 @@ def test_a_hostile_server_costs_the_turn_nothing_but_its_answers(
         assert "search_text" in found
 
 
-def test_a_server_is_confined(make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_runs_in_the_sandbox(
+    make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SERVER_TEST_TOKEN", "secret")
     use_script(tmp_path, "escapes")
     harness = make_harness([look_up("references", path="use.py", line=1, symbol="x"), text("done")])
@@ -295,7 +295,7 @@ def test_a_server_of_the_project_is_not_started_without_trust(make_harness: Make
     assert "starts only after the user trusts" not in run(harness)[-1]
 
 
-def test_off_offers_no_tool_and_starts_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_lookup_off_offers_no_tool_and_starts_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
     configure(tmp_path, "auto", "off")
     harness = make_harness([text("done")])
     write(harness, {"use.py": "x = 1\n"})
@@ -313,7 +313,7 @@ def test_the_first_request_stays_small_with_the_tool(make_harness: MakeHarness) 
     assert size / CHARS_A_TOKEN <= 3_600
 
 
-# --- where a name is ---
+# --- location of names ---
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_a_name_is_found_on_or_near_its_line(
     assert (found and (found.line, found.column)) == place
 
 
-def test_python_is_outlined_without_a_grammar(tmp_path: Path) -> None:
+def test_the_outline_of_python_needs_no_grammar(tmp_path: Path) -> None:
     path = tmp_path / "shapes.py"
     path.write_text(
         "import os\nif os.name:\n    LIMIT = 3\n\nclass Shape:\n    sides: int = 0\n    @property\n"
@@ -355,7 +355,7 @@ def test_python_is_outlined_without_a_grammar(tmp_path: Path) -> None:
     assert outline_file(path) is None
 
 
-def test_shell_scripts_are_outlined_with_a_grammar(tmp_path: Path) -> None:
+def test_the_outline_of_shell_scripts_uses_a_grammar(tmp_path: Path) -> None:
     path = tmp_path / "run.sh"
     path.write_text("#!/bin/sh\nstart() {\n  echo hi\n}\nfunction stop { :; }\n", encoding="utf-8")
     symbols = outline_file(path)

@@ -1,4 +1,4 @@
-"""A limit that names what to use and what not is corrected in the user's words, or after a question."""
+"""A limit that names what to use and what not is replaced by the user's correction, at once or after a question."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ def last_words(harness: Harness, tag: str) -> str:
         ("wir nutzen hier uv, nicht pip", "wir nutzen hier poetry, nicht uv", "wir nutzen hier poetry, nicht uv"),
     ],
 )
-def test_a_whole_limit_replaces_the_former_one(
+def test_a_complete_limit_replaces_the_former_one(
     make_harness: MakeHarness, limit: str, correction: str, new: str
 ) -> None:
     harness = make_harness([text("Ok.")] * 4)
@@ -56,7 +56,7 @@ def test_a_whole_limit_replaces_the_former_one(
     asyncio.run(run())
 
 
-def test_consolidation_learns_no_fact_beside_a_corrected_limit(make_harness: MakeHarness) -> None:
+def test_consolidation_saves_no_fact_next_to_a_corrected_limit(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:
@@ -80,7 +80,9 @@ def test_consolidation_learns_no_fact_beside_a_corrected_limit(make_harness: Mak
         ("I prefer tabs", "no, spaces", "prefer spaces"),
     ],
 )
-def test_a_value_alone_is_asked_about(make_harness: MakeHarness, limit: str, correction: str, new: str) -> None:
+def test_a_correction_that_is_only_a_value_needs_confirmation(
+    make_harness: MakeHarness, limit: str, correction: str, new: str
+) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:
@@ -108,7 +110,7 @@ def test_a_value_alone_is_asked_about(make_harness: MakeHarness, limit: str, cor
         ("benutze nie npm", "Ok.", "nein, pnpm"),
     ],
 )
-def test_prohibitions_and_answers_are_not_asked_about(
+def test_prohibitions_and_answers_need_no_confirmation(
     make_harness: MakeHarness, limit: str, answer: str, later: str
 ) -> None:
     harness = make_harness([text(answer)] * 4)

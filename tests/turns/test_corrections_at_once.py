@@ -1,4 +1,4 @@
-"""A correction the user types replaces the memory it refutes before the request is sent."""
+"""A correction that the user types replaces the corrected memory before the request is sent."""
 
 import asyncio
 from collections.abc import Sequence
@@ -71,7 +71,9 @@ async def run_sessions(harness: Harness, first: Sequence[str], second: Sequence[
         "the staging server isnt on 8080 anymore, its 9090",
     ],
 )
-def test_a_correction_in_a_later_session_replaces_the_value_at_once(make_harness: MakeHarness, correction: str) -> None:
+def test_a_correction_in_a_later_session_replaces_the_value_immediately(
+    make_harness: MakeHarness, correction: str
+) -> None:
     harness = make_harness([text("Ok.")] * 5)
 
     async def run() -> None:
@@ -98,7 +100,7 @@ def test_a_correction_in_a_later_session_replaces_the_value_at_once(make_harness
         ("キューのポートは6000だと覚えておいて", "違います、キューのポートは6100です", "キューのポートは6100"),
     ],
 )
-def test_corrections_in_other_languages_replace_the_value_at_once(
+def test_corrections_in_other_languages_replace_the_value_immediately(
     make_harness: MakeHarness, old: str, correction: str, new: str
 ) -> None:
     harness = make_harness([text("Ok.")] * 3)
@@ -122,7 +124,7 @@ def test_corrections_in_other_languages_replace_the_value_at_once(
         ("we keep secrets in vault", "we moved secret handling from vault to sops last month"),
     ],
 )
-def test_a_correction_kept_in_its_own_words_survives_consolidation(
+def test_a_correction_saved_in_its_own_words_is_kept_by_consolidation(
     make_harness: MakeHarness, old: str, correction: str
 ) -> None:
     harness = make_harness([text("Ok.")] * 3)
@@ -142,7 +144,9 @@ def test_a_correction_kept_in_its_own_words_survives_consolidation(
     ("between", "expected"),
     [([], "the mascot is a wolf"), (["explain calc.py", "and the parser"], "the mascot is a fox")],
 )
-def test_it_refers_to_what_was_stated_just_before(make_harness: MakeHarness, between: list[str], expected: str) -> None:
+def test_a_correction_refers_to_the_statement_just_before(
+    make_harness: MakeHarness, between: list[str], expected: str
+) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:
@@ -154,7 +158,7 @@ def test_it_refers_to_what_was_stated_just_before(make_harness: MakeHarness, bet
     asyncio.run(run())
 
 
-def test_one_undo_brings_the_old_value_back(make_harness: MakeHarness) -> None:
+def test_one_undo_restores_the_old_value(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 5)
 
     async def run() -> None:
@@ -194,7 +198,7 @@ def test_other_subjects_and_passing_remarks_replace_nothing(make_harness: MakeHa
     asyncio.run(run())
 
 
-def test_a_correction_that_fits_two_memories_needs_the_context(make_harness: MakeHarness) -> None:
+def test_a_correction_that_fits_two_memories_needs_context(make_harness: MakeHarness) -> None:
     harness = make_harness([*[text("Ok.")] * 3, text("The metrics server listens on 9100."), text("Ok.")])
 
     async def run() -> None:
@@ -248,7 +252,7 @@ def test_a_discovery_of_the_model_is_replaced(make_harness: MakeHarness) -> None
     asyncio.run(run())
 
 
-def test_without_an_earlier_memory_remember_that_saves_a_change(make_harness: MakeHarness) -> None:
+def test_without_an_earlier_memory_remember_that_saves_the_change(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 5)
 
     async def run() -> None:

@@ -1,4 +1,4 @@
-""" "Scratch that" after a correction takes the correction back: what it replaced is valid again."""
+""" "Scratch that" after a correction undoes the correction: the replaced memory is valid again."""
 
 import asyncio
 
@@ -62,7 +62,7 @@ def test_the_former_value_is_valid_again(
 
 
 @pytest.mark.parametrize("said", ["remember that standup is on Tuesdays", "standup is on Tuesdays"])
-def test_consolidation_does_not_correct_it_again(make_harness: MakeHarness, said: str) -> None:
+def test_consolidation_does_not_repeat_the_correction(make_harness: MakeHarness, said: str) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:
@@ -79,7 +79,7 @@ def test_consolidation_does_not_correct_it_again(make_harness: MakeHarness, said
     asyncio.run(run())
 
 
-def test_only_the_last_message_is_taken_back(make_harness: MakeHarness) -> None:
+def test_only_the_last_message_is_withdrawn(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 5)
 
     async def run() -> None:
@@ -93,7 +93,7 @@ def test_only_the_last_message_is_taken_back(make_harness: MakeHarness) -> None:
     asyncio.run(run())
 
 
-def test_after_an_undo_there_is_nothing_to_take_back(make_harness: MakeHarness) -> None:
+def test_after_an_undo_there_is_nothing_to_withdraw(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:

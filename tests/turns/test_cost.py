@@ -1,4 +1,4 @@
-"""What turns cost, over real HTTP: by price, as the server says, up to a limit, and what is kept of it."""
+"""The cost of turns over real HTTP: by price, as reported by the server, with a limit, and in the saved ledger."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ READ = ("read_file", {"path": "calc.py"})
 
 
 class Machine:
-    """A project and a home of its own."""
+    """A project and a home folder."""
 
     def __init__(self, folder: Path) -> None:
         self.project, self.home = folder / "project", folder / "home" / ".clio"
@@ -55,7 +55,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def stating(words: str, **usage: object) -> Reply:
-    """An answer with a bill of OpenRouter's kind."""
+    """Return an answer with cost information in OpenRouter's format."""
 
     def render(request: Recorded) -> Iterator[Part]:
         yield chunk({"content": words})
@@ -66,7 +66,7 @@ def stating(words: str, **usage: object) -> Reply:
     return Reply(render)
 
 
-def test_a_turn_costs_what_its_requests_cost_cached_tokens_apart(machine: Machine) -> None:
+def test_a_turn_costs_the_sum_of_its_requests_with_cached_tokens_separate(machine: Machine) -> None:
     machine.prices()
     script = [tool_calls([READ], usage=(5_000, 100)), text("It adds.", usage=(6_000, 50, 4_000))]
     with ChatServer(script) as server:
@@ -78,25 +78,25 @@ def test_a_turn_costs_what_its_requests_cost_cached_tokens_apart(machine: Machin
     assert (line["project"], line["session"]) == (str(machine.project), report["session_id"])
 
 
-def test_what_the_server_says_it_cost_beats_any_price(machine: Machine) -> None:
+def test_the_cost_reported_by_the_server_takes_precedence_over_prices(machine: Machine) -> None:
     machine.prices()
     with ChatServer([stating("Hi.", cost=0.0421)]) as server:
         assert machine.report("hi", server=server)["cost"] == {"micro_dollars": 42_100, "unpriced_tokens": 0}
 
 
-def test_with_a_key_of_the_user_the_makers_share_counts_too(machine: Machine) -> None:
+def test_with_the_users_own_key_the_upstream_cost_is_added(machine: Machine) -> None:
     with ChatServer([stating("Hi.", cost=0.001, is_byok=True, cost_details={"upstream_inference_cost": 0.02})]) as own:
         assert machine.report("hi", server=own)["cost"]["micro_dollars"] == 21_000
 
 
-def test_a_server_on_this_machine_costs_nothing(machine: Machine) -> None:
+def test_a_server_on_this_machine_is_free(machine: Machine) -> None:
     with ChatServer([text("Hi.", usage=(5_000, 100))]) as server:
         done = machine.clio("-p", "hi", server=server)
     assert machine.ledger()[0].get("micro_dollars", 0) == machine.ledger()[0].get("unpriced_tokens", 0) == 0
     assert "price" not in done.stderr
 
 
-def test_an_unknown_price_is_reported_once_for_ever(machine: Machine) -> None:
+def test_an_unknown_price_is_reported_only_once(machine: Machine) -> None:
     machine.prices('"*":\n  test-model: {input: 1, output: 1, until: 2020-01-01}\n')
     said: list[str] = []
     for _ in range(2):
@@ -108,7 +108,7 @@ def test_an_unknown_price_is_reported_once_for_ever(machine: Machine) -> None:
     assert [line["unpriced_tokens"] for line in machine.ledger()] == [730, 730]
 
 
-def test_a_wrong_prices_file_is_reported_and_costs_no_turn(machine: Machine) -> None:
+def test_an_invalid_prices_file_is_reported_and_stops_no_turn(machine: Machine) -> None:
     machine.prices('"*":\n  test-model: cheap\n')
     with ChatServer([text("Hi.", usage=(700, 30))]) as server:
         done = machine.clio("-p", "hi", server=server)
@@ -116,7 +116,7 @@ def test_a_wrong_prices_file_is_reported_and_costs_no_turn(machine: Machine) -> 
     assert mentions(done.stderr, "not counted", "~/.clio/prices.yaml:2")
 
 
-def test_incognito_counts_and_keeps_nothing(machine: Machine) -> None:
+def test_incognito_counts_and_saves_nothing(machine: Machine) -> None:
     machine.prices()
     with ChatServer([text("Hi.", usage=(5_000, 100))]) as server:
         report = machine.report("hi", "--incognito", server=server)
@@ -133,7 +133,7 @@ def test_the_limit_stops_before_the_request_that_would_exceed_it(machine: Machin
     assert mentions(done.stderr, "--max-cost $0.04", "$0.041")
 
 
-def test_within_the_limit_nothing_is_noticed(machine: Machine) -> None:
+def test_within_the_limit_nothing_is_reported(machine: Machine) -> None:
     machine.prices()
     with ChatServer([tool_calls([READ], usage=(2_000, 100)), text("It adds.", usage=(2_000, 10))]) as server:
         done = machine.clio("-p", "what does calc do?", "--max-cost", "1", server=server)
@@ -141,7 +141,7 @@ def test_within_the_limit_nothing_is_noticed(machine: Machine) -> None:
     assert (done.returncode, done.stdout) == (0, "It adds.\n")
 
 
-def test_an_answer_is_asked_no_longer_than_can_be_paid(machine: Machine) -> None:
+def test_the_length_of_an_answer_is_limited_to_what_can_be_paid(machine: Machine) -> None:
     machine.prices('"*":\n  test-model: {input: 0, output: 10}\n')
     with ChatServer([text("Hi.", usage=(2_000, 10))]) as server:
         machine.clio("-p", "hi", "--max-cost", "0.01", server=server)
@@ -149,7 +149,7 @@ def test_an_answer_is_asked_no_longer_than_can_be_paid(machine: Machine) -> None
     assert asked.get("max_tokens", asked.get("max_completion_tokens")) == 1_000
 
 
-def test_a_limit_without_a_price_does_not_start(machine: Machine) -> None:
+def test_a_limit_without_a_price_is_refused_at_the_start(machine: Machine) -> None:
     with ChatServer([text("never sent")]) as server:
         named = {"OPENAI_BASE_URL": "", "CLIO_BASE_URL": server.url, "CLIO_PROVIDER": "groq", "GROQ_API_KEY": "k"}
         done = machine.clio("-p", "hi", "--max-cost", "1", server=server, **named)
@@ -159,7 +159,7 @@ def test_a_limit_without_a_price_does_not_start(machine: Machine) -> None:
     assert "~/.clio/prices.yaml" in done.stderr
 
 
-def test_a_request_without_a_bill_counts_towards_the_limit_by_estimate(machine: Machine) -> None:
+def test_a_request_without_a_bill_counts_by_estimate(machine: Machine) -> None:
     machine.prices('"*":\n  test-model: {input: 100, output: 100}\n')
     with ChatServer([tool_calls([READ], usage=None) for _ in range(9)]) as server:
         done = machine.clio("-p", "what does calc do?", "--max-cost", "1", "--context-window", "8192", server=server)
@@ -181,7 +181,7 @@ def test_days_are_summed_without_a_session_and_can_be_counted_again(machine: Mac
     assert json.loads(machine.clio("cost", "days", "--json").stdout) == [day]
 
 
-def test_a_project_may_lower_the_limit_and_not_raise_it(machine: Machine) -> None:
+def test_a_project_may_lower_the_limit_but_not_raise_it(machine: Machine) -> None:
     machine.prices()
     (machine.home / "config.yaml").write_text("max_cost: 0.01\n", encoding="utf-8")
     (machine.project / ".clio").mkdir()
@@ -192,7 +192,7 @@ def test_a_project_may_lower_the_limit_and_not_raise_it(machine: Machine) -> Non
 
 SEARCH_PRICES = '"*":\n  searches: 10\n  test-model: {input: 2, output: 10}\n'
 TOKENS = {"input_tokens": 1_000, "output_tokens": 100}
-"""At these prices 3,000 micro-dollars."""
+"""3,000 micro-dollars at these prices."""
 
 
 def search_call(name: str, kind: str = "search", status: str = "completed") -> dict[str, Any]:
@@ -200,7 +200,7 @@ def search_call(name: str, kind: str = "search", status: str = "completed") -> d
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_searches_of_the_server_are_paid_over_responses(
+def test_server_side_searches_are_paid_over_responses(
     make_harness: MakeHarness, tmp_path: Path, streamed: bool
 ) -> None:
     (tmp_path / "home").mkdir()
@@ -215,7 +215,7 @@ def test_searches_of_the_server_are_paid_over_responses(
     assert "2 searches" in shown.text and "$0.02" in shown.text
 
 
-def test_searches_of_the_server_are_paid_over_messages_and_named_without_a_price(tmp_path: Path) -> None:
+def test_server_side_searches_are_paid_over_messages_and_named_without_a_price(tmp_path: Path) -> None:
     def reply(searches: int) -> Reply:
         counted = {"server_tool_use": {"web_search_requests": searches}}
         return messages_server.answer("It is.", usage=TOKENS | counted)
@@ -241,7 +241,7 @@ def test_searches_of_the_server_are_paid_over_messages_and_named_without_a_price
         asyncio.run(whole())
 
 
-def test_the_shipped_prices_have_those_of_searches(tmp_path: Path) -> None:
+def test_the_shipped_prices_include_searches(tmp_path: Path) -> None:
     book = PriceBook(tmp_path)
     assert [book.find_search_cost(name, 1_000) for name in ("openai", "anthropic", "groq")] == [
         10_000_000,

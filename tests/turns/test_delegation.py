@@ -1,4 +1,4 @@
-"""Whole turns whose work is done by sub-agents: side by side, asked about, bounded, cancelled, and found on disk."""
+"""Turns that delegate to sub-agents: in parallel, with approvals, limited, cancelled, and saved to disk."""
 
 import asyncio
 from pathlib import Path
@@ -33,7 +33,7 @@ def children(harness: Harness) -> list[Any]:
 
 
 @pytest.mark.fast
-def test_a_task_is_worked_on_in_a_window_of_its_own(make_harness: MakeHarness) -> None:
+def test_a_task_runs_in_its_own_context_window(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [
             delegate({"task": "What does add do? Look at calc.py."}),
@@ -63,7 +63,7 @@ def test_a_task_is_worked_on_in_a_window_of_its_own(make_harness: MakeHarness) -
     assert (done.name, done.ok) == ("delegate", True) and done.summary.startswith("2 steps")
 
 
-def test_several_work_side_by_side_and_the_user_is_asked_one_at_a_time(make_harness: MakeHarness) -> None:
+def test_several_run_in_parallel_and_questions_are_asked_one_at_a_time(make_harness: MakeHarness) -> None:
     def of(request: dict[str, Any], answers: dict[str, list[Script]]) -> Script:
         words = str(request["messages"])
         key = next(key for key in answers if key in words)
@@ -93,7 +93,7 @@ def test_several_work_side_by_side_and_the_user_is_asked_one_at_a_time(make_harn
     assert sum("changed:" in str(one.content) for one in results) == 1
 
 
-def test_what_they_change_is_undone_with_the_turn_that_sent_them(make_harness: MakeHarness) -> None:
+def test_their_changes_are_undone_with_the_turn_that_started_them(make_harness: MakeHarness) -> None:
     harness = make_harness([delegate({"task": "mend it"}), EDIT, text("mended"), text("ok")], approve="all")
 
     async def story() -> None:
@@ -107,14 +107,14 @@ def test_what_they_change_is_undone_with_the_turn_that_sent_them(make_harness: M
     assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
 
 
-def test_plan_mode_holds_for_them(make_harness: MakeHarness) -> None:
+def test_plan_mode_applies_to_them(make_harness: MakeHarness) -> None:
     harness = make_harness([delegate({"task": "mend it"}), EDIT, text("I may not."), text("ok")], approve="plan")
     asyncio.run(harness.turn("mend it"))
     assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
     assert "plan mode only reads" in harness.server.requests[2].body["messages"][-1]["content"]
 
 
-def test_tools_may_be_named_and_unknown_ones_are_refused(make_harness: MakeHarness) -> None:
+def test_tools_can_be_selected_and_unknown_ones_are_refused(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [delegate({"task": "look", "tools": ["read_file"]}), text("seen"), delegate({"task": "x", "tools": ["fly"]}),
          delegate({"task": " "}), delegate({"task": "x", "agent": "nobody"}), text("ok")]
@@ -126,7 +126,7 @@ def test_tools_may_be_named_and_unknown_ones_are_refused(make_harness: MakeHarne
     assert "there is no agent 'nobody'" in said[3] and "the agents are: general" in said[3]
 
 
-def test_a_tool_that_clio_has_and_does_not_offer_is_refused_with_the_reason(make_harness: MakeHarness) -> None:
+def test_a_known_tool_that_is_not_offered_is_refused_with_the_reason(make_harness: MakeHarness) -> None:
     replies = [tool_calls([(name, {})]) for name in ("web_search", "code_lookup", "web_serch")]
     harness = make_harness([*replies, text("ok")])
     asyncio.run(harness.turn("search the web"))
@@ -136,9 +136,7 @@ def test_a_tool_that_clio_has_and_does_not_offer_is_refused_with_the_reason(make
     assert "there is no tool 'web_serch'" in said[2]
 
 
-def test_a_definition_says_what_one_is_reported_with_which_tools_and_for_how_long(
-    make_harness: MakeHarness, tmp_path: Path
-) -> None:
+def test_a_definition_sets_prompt_tools_and_limits(make_harness: MakeHarness, tmp_path: Path) -> None:
     folder = tmp_path / "home" / "agents"
     folder.mkdir(parents=True)
     (folder / "explore.md").write_text(
@@ -162,13 +160,13 @@ def test_a_definition_says_what_one_is_reported_with_which_tools_and_for_how_lon
     assert not harness.seen(ToolFinished)[-1].ok
 
 
-def test_a_long_report_is_bounded(make_harness: MakeHarness) -> None:
+def test_a_long_report_is_shortened(make_harness: MakeHarness) -> None:
     harness = make_harness([delegate({"task": "tell all"}), text("words " * 4_000), text("ok")])
     asyncio.run(harness.turn("go"))
     assert len(last_result(harness)) < 6_500 and "the rest is in its session" in last_result(harness)
 
 
-def test_stopping_the_turn_stops_them_and_what_they_run(make_harness: MakeHarness) -> None:
+def test_stopping_the_turn_stops_them_and_their_commands(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [delegate({"task": "wait"}), tool_calls([("run_command", {"command": "echo $$ > pid; sleep 600"})])],
         approve="all",
@@ -189,7 +187,7 @@ def test_stopping_the_turn_stops_them_and_what_they_run(make_harness: MakeHarnes
     assert not info.running
 
 
-def test_their_cost_counts_against_the_limit(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_their_cost_counts_towards_the_limit(make_harness: MakeHarness, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "prices.yaml").write_text("'*':\n  test-model: {input: 1000, output: 1000}\n", encoding="utf-8")
@@ -199,7 +197,7 @@ def test_their_cost_counts_against_the_limit(make_harness: MakeHarness, tmp_path
     assert finished.status == "max_cost"
 
 
-def test_a_stalled_one_is_ended_with_its_process(make_harness: MakeHarness) -> None:
+def test_a_stalled_agent_is_ended_with_its_process(make_harness: MakeHarness) -> None:
     harness = make_harness([delegate({"task": "look"}), stall("Working on")])
 
     async def story() -> None:
@@ -213,7 +211,7 @@ def test_a_stalled_one_is_ended_with_its_process(make_harness: MakeHarness) -> N
     assert children(harness)[0].messages >= 1
 
 
-def test_on_a_small_window_none_are_sent(make_harness: MakeHarness) -> None:
+def test_none_are_offered_on_a_small_window(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")], context_window=8_192)
     asyncio.run(harness.turn("go"))
     assert "delegate" not in [tool["function"]["name"] for tool in harness.server.requests[0].body["tools"]]

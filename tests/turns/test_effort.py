@@ -1,4 +1,4 @@
-"""How hard the model thinks: configured, chosen with /effort, per model, by sub-agents; over real HTTP."""
+"""Reasoning effort over real HTTP: configured, chosen with /effort, per model, by sub-agents."""
 
 import asyncio
 from typing import Any
@@ -35,21 +35,21 @@ def turns(harness: Harness, *steps: str) -> None:
     asyncio.run(run())
 
 
-def test_nothing_is_asked_for_unless_it_is_set(make_harness: MakeHarness) -> None:
+def test_no_effort_is_sent_unless_it_is_set(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a"), text("b"), text("c"), text("d")])
     turns(harness, "one", "/effort high", "two", "/effort auto", "three", "/effort none", "four")
     assert efforts(harness) == [None, "high", None, "none"]
 
 
 def configured(make_harness: MakeHarness, replies: list[Any], settings: str, **overrides: Any) -> Harness:
-    """A harness whose user has these settings in their own configuration."""
+    """Return a harness whose user has these settings in the user configuration."""
     home = make_harness([]).loaded.home
     home.mkdir(parents=True, exist_ok=True)
     (home / "config.yaml").write_text(settings, encoding="utf-8")
     return make_harness(replies, **overrides)
 
 
-def test_the_configured_effort_and_the_one_of_a_single_model(make_harness: MakeHarness) -> None:
+def test_the_configured_effort_and_that_of_a_single_model(make_harness: MakeHarness) -> None:
     settings = "effort: low\nmodels:\n  thinker: {effort: high}\n"
     harness = configured(make_harness, [text("a"), text("b"), text("c")], settings)
     turns(harness, "one")
@@ -58,13 +58,13 @@ def test_the_configured_effort_and_the_one_of_a_single_model(make_harness: MakeH
     assert efforts(harness) == ["low", "high", "medium"]
 
 
-def test_an_effort_given_for_this_run_counts_for_every_model() -> None:
+def test_an_effort_given_for_this_run_applies_to_every_model() -> None:
     config = Config(effort="low", models={"thinker": ModelSettings(effort="high")})
     assert EffortChoices(config).get_effort("thinker") == "high"
     assert EffortChoices(config, is_from_flag=True).get_effort("thinker") == "low"
 
 
-def test_a_choice_is_for_the_model_that_runs(make_harness: MakeHarness) -> None:
+def test_a_choice_applies_to_the_current_model(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a"), text("b"), text("c")])
     turns(harness, "/effort high", "one")
     harness.app.set_model("other-model")
@@ -74,13 +74,13 @@ def test_a_choice_is_for_the_model_that_runs(make_harness: MakeHarness) -> None:
     assert efforts(harness) == ["high", None, "high"]
 
 
-def test_a_sub_agent_is_asked_with_the_effort_of_its_model(make_harness: MakeHarness) -> None:
+def test_a_sub_agent_uses_the_effort_of_its_model(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([("delegate", {"task": "look"})]), text("seen"), text("done")])
     turns(harness, "/effort medium", "go")
     assert efforts(harness) == ["medium"] * 3
 
 
-def test_a_refused_effort_is_replaced_by_the_nearest_and_said_once(make_harness: MakeHarness) -> None:
+def test_a_refused_effort_is_replaced_by_the_nearest_and_reported_once(make_harness: MakeHarness) -> None:
     refusal = error(
         400,
         "Unsupported value: 'reasoning_effort' does not support 'max' with this model. "
@@ -96,14 +96,14 @@ def test_a_refused_effort_is_replaced_by_the_nearest_and_said_once(make_harness:
 
 
 @pytest.mark.parametrize("word", ["hgh", "9", "high low"])
-def test_a_level_that_is_none_is_refused(make_harness: MakeHarness, word: str) -> None:
+def test_an_unknown_level_is_refused(make_harness: MakeHarness, word: str) -> None:
     harness = make_harness([])
     result = run_command(harness.app, f"/effort {word}")
     assert not result.ok and repr(word) in result.text
     assert harness.app.efforts.get_effort("test-model") == "auto"
 
 
-def test_the_levels_are_offered_with_the_present_one_first_under_the_cursor(make_harness: MakeHarness) -> None:
+def test_the_levels_are_offered_with_the_current_one_first_and_selected(make_harness: MakeHarness) -> None:
     harness = configured(make_harness, [], "effort: medium\n", model="gpt-5.1")
     choose = run_command(harness.app, "/effort").follow_up
     assert isinstance(choose, Choose)
@@ -113,7 +113,7 @@ def test_the_levels_are_offered_with_the_present_one_first_under_the_cursor(make
     assert "`medium`" in run_command(harness.app, "/effort").text
 
 
-def test_a_model_that_takes_no_effort_is_said_to(make_harness: MakeHarness) -> None:
+def test_a_model_without_effort_is_reported(make_harness: MakeHarness) -> None:
     harness = make_harness([], model="gpt-4o")
     assert mentions(run_command(harness.app, "/effort").text, "This model", "not", "accept", "effort")
     assert "no effort at all" in run_command(harness.app, "/effort high").text
@@ -123,7 +123,7 @@ def test_a_model_that_takes_no_effort_is_said_to(make_harness: MakeHarness) -> N
     ("model", "effort", "asked"),
     [("gpt-5.1", "high", "low"), ("gpt-5.1", "none", "none"), ("gpt-4o", "high", None), ("unheard-of", "high", None)],
 )
-def test_side_questions_ask_for_low_effort_where_the_model_takes_one(
+def test_side_questions_use_low_effort_if_the_model_supports_it(
     make_harness: MakeHarness, model: str, effort: str, asked: str | None
 ) -> None:
     harness = configured(make_harness, [text("yes")], f"effort: {effort}\n", model=model)
@@ -137,7 +137,9 @@ def test_side_questions_ask_for_low_effort_where_the_model_takes_one(
     assert efforts(harness) == [asked]
 
 
-def test_the_cache_key_is_the_same_in_a_session_and_after_resuming_and_names_nothing(make_harness: MakeHarness) -> None:
+def test_the_cache_key_stays_the_same_in_a_session_and_after_resuming_and_names_nothing(
+    make_harness: MakeHarness,
+) -> None:
     keys: list[str] = []
     harness = make_harness([tool_calls([("delegate", {"task": "look"})]), text("seen"), text("done"), text("again")])
 
@@ -164,13 +166,13 @@ def test_the_cache_key_is_the_same_in_a_session_and_after_resuming_and_names_not
 
 
 def unasked(harness: Harness) -> Harness:
-    """The harness as if its model were configured, rather than given for this run."""
+    """Return the harness as if its model were configured, not given for this run."""
     harness.take_model_as_configured()
     return harness
 
 
 def resumed(make_harness: MakeHarness, *steps: str, **overrides: Any) -> tuple[Harness, Harness]:
-    """A clio that did these steps and ended, and the next one, which went on with its session for one more turn."""
+    """Run these steps in a clio, then resume its session in a new one for another turn."""
     first = make_harness([text("a"), text("b"), text("c")])
     turns(first, *steps)
     first.app.session.close()
@@ -180,12 +182,12 @@ def resumed(make_harness: MakeHarness, *steps: str, **overrides: Any) -> tuple[H
     return first, second
 
 
-def test_effort_and_model_of_a_session_are_there_again_after_a_restart(make_harness: MakeHarness) -> None:
+def test_effort_and_model_of_a_session_are_restored(make_harness: MakeHarness) -> None:
     _, second = resumed(make_harness, "/effort high", "one", "/effort low", "two")
     assert efforts(second) == ["low"]
 
 
-def test_the_effort_of_another_model_comes_back_with_that_model(make_harness: MakeHarness) -> None:
+def test_the_effort_of_another_model_is_restored_with_that_model(make_harness: MakeHarness) -> None:
     first = make_harness([text("a"), text("b")])
     turns(first, "/effort high", "one")
     first.app.set_model("other-model")
@@ -200,12 +202,12 @@ def test_the_effort_of_another_model_comes_back_with_that_model(make_harness: Ma
     assert efforts(second) == ["low", "high"]
 
 
-def test_auto_takes_a_stored_effort_back(make_harness: MakeHarness) -> None:
+def test_auto_removes_a_saved_effort(make_harness: MakeHarness) -> None:
     _, second = resumed(make_harness, "/effort high", "one", "/effort auto", "two")
     assert efforts(second) == [None]
 
 
-def test_a_new_session_of_the_same_run_keeps_what_was_chosen_also_after_a_restart(make_harness: MakeHarness) -> None:
+def test_a_new_session_of_the_same_run_keeps_the_choice_even_after_a_restart(make_harness: MakeHarness) -> None:
     first = make_harness([text("a"), text("b")])
     first.app.set_model("other-model")
     turns(first, "/effort high", "one")
@@ -231,7 +233,7 @@ def test_another_session_has_its_own_effort(make_harness: MakeHarness) -> None:
     assert efforts(first) == [None, "high", None]
 
 
-def test_a_fork_has_the_effort_of_its_session(make_harness: MakeHarness) -> None:
+def test_a_fork_inherits_the_effort(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a"), text("b")])
     turns(harness, "/effort high", "one")
     copy = harness.app.store.fork(harness.app.session.id)
@@ -240,7 +242,7 @@ def test_a_fork_has_the_effort_of_its_session(make_harness: MakeHarness) -> None
     assert efforts(harness) == ["high", "high"]
 
 
-def test_a_row_of_the_printed_list_is_chosen_by_its_number(make_harness: MakeHarness) -> None:
+def test_a_row_of_the_printed_list_can_be_chosen_by_its_number(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a"), text("b")])
     listed = run_command(harness.app, "/effort")
     assert listed.table is not None

@@ -1,4 +1,4 @@
-"""A second model takes the step while the first one's server does not answer, each over HTTP in its own protocol."""
+"""A fallback model takes over a step if the first server fails, each over HTTP in its own protocol."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -22,13 +22,13 @@ Make = Callable[..., tuple[Harness, ProtocolServer, ProtocolServer]]
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries at once: how long to wait is tested where it is computed."""
+    """Retry without delay: the delays have their own tests."""
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda attempt, after_s, rng: 0.0)
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    """A project with two servers: `first` answers in chat, `second` in messages."""
+    """Return a function that makes a project with two servers: `first` for chat, `second` for messages."""
     with ExitStack() as stack:
 
         def build(
@@ -68,7 +68,7 @@ def notices(harness: Harness) -> list[str]:
 BUSY = [error(429, headers={"Retry-After": "0"}), error(500), error(529), error(503), error(502)]
 
 
-def test_the_next_model_takes_the_step_after_the_retries(make: Make) -> None:
+def test_the_next_model_takes_over_after_the_retries(make: Make) -> None:
     harness, first, second = make([*BUSY], [ProtocolAnswer(text="from the second")])
     assert harness.app.answering is harness.app.provider
     finished = asyncio.run(harness.turn("?"))
@@ -84,7 +84,7 @@ def test_the_next_model_takes_the_step_after_the_retries(make: Make) -> None:
     ]
 
 
-def test_it_happens_in_the_middle_of_a_tool_loop(make: Make) -> None:
+def test_the_fallback_can_happen_within_a_tool_loop(make: Make) -> None:
     call = ProtocolAnswer(reasoning="look", calls=[("read_file", {"path": "calc.py"})])
     again = ProtocolAnswer(reasoning="more", calls=[("find_files", {"pattern": "*.py"})])
     harness, first, second = make([call, *BUSY], [again, ProtocolAnswer(text="It subtracts.")])
@@ -95,13 +95,13 @@ def test_it_happens_in_the_middle_of_a_tool_loop(make: Make) -> None:
     assert [block["name"] for block in blocks if block["type"] == "tool_use"] == ["read_file"]
     (result,) = [block for block in blocks if block["type"] == "tool_result"]
     assert "return a - b" in str(result["content"])
-    assert not [block for block in blocks if block["type"] == "thinking"]  # the first one's thoughts are not its own
+    assert not [block for block in blocks if block["type"] == "thinking"]  # none of the first model
     models = [m.model for m in harness.app.session.messages if isinstance(m, AssistantMessage)]
     assert models == ["first", "claude-x", "claude-x"]
-    assert len(posts(first)) == 6  # the third step left it alone
+    assert len(posts(first)) == 6  # no third request to it in this step
 
 
-def test_the_first_is_asked_once_after_the_cooldown_and_is_the_first_again(make: Make) -> None:
+def test_the_first_is_tried_once_after_the_cooldown_and_then_used_again(make: Make) -> None:
     clock = [1000.0]
     harness, first, _ = make(
         [*BUSY, error(503), ProtocolAnswer(text="I am back"), ProtocolAnswer(text="still here")],
@@ -129,26 +129,26 @@ def test_the_first_is_asked_once_after_the_cooldown_and_is_the_first_again(make:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
-def test_what_the_user_must_put_right_is_not_passed_on(make: Make, status: int) -> None:
+def test_errors_that_the_user_must_fix_use_no_fallback(make: Make, status: int) -> None:
     harness, _, second = make([error(status)] * 3, [ProtocolAnswer(text="never")])
     assert asyncio.run(harness.turn("?")).status in ("refused", "failed")
     assert posts(second) == []
 
 
-def test_a_used_up_quota_is_passed_on(make: Make) -> None:
+def test_an_exhausted_quota_uses_the_fallback(make: Make) -> None:
     body = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
     harness, first, _ = make([error(429, body)], [ProtocolAnswer(text="here")])
     assert asyncio.run(harness.turn("?")).text == "here"
     assert len(posts(first)) == 1
 
 
-def test_a_server_that_is_not_there_is_passed_on(make: Make) -> None:
+def test_an_unreachable_server_uses_the_fallback(make: Make) -> None:
     harness, _, _ = make([], [ProtocolAnswer(text="here")], base_url="http://127.0.0.1:9/v1")
     assert asyncio.run(harness.turn("?")).text == "here"
     assert any("connection refused" in text for text in notices(harness))
 
 
-def test_an_answer_that_breaks_off_is_replaced(make: Make) -> None:
+def test_a_broken_answer_is_replaced(make: Make) -> None:
     harness, _, _ = make([cut("I think it is")] * 5, [ProtocolAnswer(text="It is two.")])
     asyncio.run(harness.turn("?"))
     assert harness.shown == "It is two."
@@ -157,7 +157,7 @@ def test_an_answer_that_breaks_off_is_replaced(make: Make) -> None:
     assert kept == ["It is two."]
 
 
-def test_where_all_fail_the_last_failure_is_reported(make: Make) -> None:
+def test_if_all_fail_the_last_failure_is_reported(make: Make) -> None:
     harness, first, second = make([error(500)] * 5, [error(529)] * 5)
     finished = asyncio.run(harness.turn("?"))
     assert finished.status == "failed"
@@ -165,22 +165,22 @@ def test_where_all_fail_the_last_failure_is_reported(make: Make) -> None:
     assert len(harness.seen(Retrying)) == 8
 
 
-def test_a_fallback_of_unknown_price_is_not_asked_under_a_limit(make: Make) -> None:
-    of_a_maker = "provider: moonshot, "  # what is at an address of this machine costs nothing
+def test_a_fallback_of_unknown_price_is_not_used_under_a_limit(make: Make) -> None:
+    of_a_maker = "provider: moonshot, "  # servers on this machine are free
     harness, _, second = make([*BUSY], [ProtocolAnswer(text="never")], prices=PRICES, max_cost="5", alias=of_a_maker)
     assert asyncio.run(harness.turn("?")).status == "failed"
     assert posts(second) == []
     assert any("--max-cost cannot be enforced" in text for text in notices(harness))
 
 
-def test_the_limit_holds_for_the_fallback(make: Make) -> None:
+def test_the_cost_limit_applies_to_the_fallback(make: Make) -> None:
     dear = PRICES + "  claude-x: {input: 500000, output: 500000, as_of: 2026-11-01}\n"
     harness, _, second = make([*BUSY], [ProtocolAnswer(text="never")], prices=dear, max_cost="1")
     assert asyncio.run(harness.turn("?")).status == "max_cost"
     assert posts(second) == []
 
 
-def test_its_own_smaller_window_trims_what_it_is_sent(make: Make, tmp_path: Path) -> None:
+def test_the_fallbacks_smaller_window_causes_a_trim(make: Make, tmp_path: Path) -> None:
     long = "word " * 9_000
     harness, first, second = make(
         [ProtocolAnswer(text="noted"), ProtocolAnswer(text="noted too"), *BUSY, ProtocolAnswer(text="mine again")],
@@ -203,7 +203,7 @@ def test_its_own_smaller_window_trims_what_it_is_sent(make: Make, tmp_path: Path
     assert context.limits.context_window == 60_000
 
 
-def test_an_alias_that_is_wrong_is_reported_and_passed_over(make: Make) -> None:
+def test_an_invalid_alias_is_reported_and_skipped(make: Make) -> None:
     harness, _, _ = make([*BUSY], [ProtocolAnswer(text="here")])
     text = (harness.loaded.home / "config.yaml").read_text()
     (harness.loaded.home / "config.yaml").write_text(

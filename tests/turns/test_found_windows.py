@@ -1,4 +1,4 @@
-"""A window that refusals told, over real HTTP: the next clio asks for no more than that."""
+"""A window size learned from refusals over real HTTP: the next clio sends no more than that."""
 
 import asyncio
 import json
@@ -13,13 +13,13 @@ from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
 from tests.turns.test_windows import openai
 
-WINDOW = 14_000  # tokens the server really has; it says nothing of it
+WINDOW = 14_000  # tokens that the server accepts without announcing it
 WORDS = "a sentence that fills the window, with nothing in it that anybody asked for. " * 180
 NAMED = openai(f"This model's maximum context length is {WINDOW} tokens.")
 
 
 class Silent:
-    """A server that refuses what is too large in one of the usual ways, four bytes a token."""
+    """A server that refuses larger requests with one of the usual errors, at four bytes per token."""
 
     def __init__(self, refusal: Reply) -> None:
         self.refusal = refusal
@@ -35,7 +35,7 @@ class Silent:
         return text("Yes.")
 
 
-async def talk(harness: Harness, turns: int = 4) -> None:
+async def run_turns(harness: Harness, turns: int = 4) -> None:
     for number in range(turns):
         assert (await harness.turn(f"{number}: {WORDS}")).status == "done"
     await harness.app.close()
@@ -45,22 +45,22 @@ async def talk(harness: Harness, turns: int = 4) -> None:
 @pytest.mark.parametrize(
     "refusal", [NAMED, openai("prompt is too long"), empty_stream()], ids=["named", "bare", "empty"]
 )
-def test_the_next_clio_pays_no_refusals(
+def test_the_next_clio_causes_no_refusals(
     make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch, refusal: Reply
 ) -> None:
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda *_: 0.0)
     server = Silent(refusal)
     harness = make_harness(server)
-    asyncio.run(talk(harness))
+    asyncio.run(run_turns(harness))
     paid = server.refused
     assert paid > 0
     session = harness.app.session.id
 
     harness.app = harness.build()  # a new conversation
-    asyncio.run(talk(harness))
+    asyncio.run(run_turns(harness))
     harness.app = harness.build()  # clio -c
     harness.app.open_session(session)
-    asyncio.run(talk(harness))
+    asyncio.run(run_turns(harness))
     assert server.refused == paid
     assert 0.85 * WINDOW < next(iter(stored(harness).values()))["tokens"] <= 1.15 * WINDOW
 
@@ -69,9 +69,9 @@ def stored(harness: Harness) -> dict[str, Any]:
     return json.loads((harness.app.home / WINDOWS_FILE_NAME).read_text(encoding="utf-8"))["windows"]
 
 
-def test_a_server_that_says_more_now_is_believed(make_harness: MakeHarness) -> None:
+def test_a_larger_window_announced_later_is_used(make_harness: MakeHarness) -> None:
     harness = make_harness(Silent(NAMED))
-    asyncio.run(talk(harness))
+    asyncio.run(run_turns(harness))
     assert [row["tokens"] for row in stored(harness).values()] == [WINDOW]
     harness.server.models = [{"id": "test-model", "max_model_len": 65_536}]
     harness.app = harness.build()
@@ -84,7 +84,7 @@ def test_a_server_that_says_more_now_is_believed(make_harness: MakeHarness) -> N
     assert asyncio.run(window()) == 65_536
 
 
-def test_a_sub_agent_teaches_those_after_it(make_harness: MakeHarness) -> None:
+def test_a_sub_agent_learns_for_those_after_it(make_harness: MakeHarness) -> None:
     class Sender(Silent):
         sent = 0
 
@@ -115,10 +115,10 @@ def test_a_sub_agent_teaches_those_after_it(make_harness: MakeHarness) -> None:
     assert [row["tokens"] for row in stored(harness).values()] == [WINDOW]
 
 
-def test_an_incognito_clio_keeps_nothing(make_harness: MakeHarness) -> None:
+def test_incognito_saves_nothing(make_harness: MakeHarness) -> None:
     server = Silent(NAMED)
     harness = make_harness(server, incognito=True)
-    asyncio.run(talk(harness))
+    asyncio.run(run_turns(harness))
     assert server.refused > 0
     assert not harness.app.home.exists()
     assert not [event.text for event in harness.seen(Notice) if event.level == "warning"]

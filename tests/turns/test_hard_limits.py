@@ -1,4 +1,4 @@
-"""Hard limits in every request, whole, however small the window is."""
+"""Hard limits are completely in every request, however small the window is."""
 
 import asyncio
 import re
@@ -26,14 +26,14 @@ async def ask(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize("window", [8_192, 16_384, 128_000])
-def test_no_window_is_too_small_for_them(make_harness: MakeHarness, window: int) -> None:
+def test_they_are_sent_in_any_window(make_harness: MakeHarness, window: int) -> None:
     harness = make_harness([text("Hello.")], models=[{"id": "test-model", "max_model_len": window}])
     asyncio.run(ask(harness))
     [system] = systems(harness)
     assert f"- {LIMIT}\n" in system
 
 
-def test_a_prompt_that_has_to_become_smaller_keeps_them(make_harness: MakeHarness) -> None:
+def test_a_prompt_that_must_be_shortened_keeps_them(make_harness: MakeHarness) -> None:
     refused = error(400, {"error": {"message": "maximum context length exceeded", "code": "context_length_exceeded"}})
     harness = make_harness([refused, refused, text("Hello.")], models=[{"id": "test-model", "max_model_len": 128_000}])
     (harness.project / "AGENTS.md").write_text("Run make test.\n" * 400, encoding="utf-8")
@@ -47,7 +47,7 @@ def test_a_prompt_that_has_to_become_smaller_keeps_them(make_harness: MakeHarnes
 
 @pytest.mark.parametrize("window", [8_192, 128_000])
 @pytest.mark.parametrize("scopes", [("user",), ("project",), ("user", "project")])
-def test_the_tokens_of_memory_in_the_prompt_are_the_same_in_both_reports(
+def test_both_reports_give_the_same_tokens_of_memory_in_the_prompt(
     make_harness: MakeHarness, window: int, scopes: tuple[str, ...]
 ) -> None:
     harness = make_harness([text("Hello.")], models=[{"id": "test-model", "max_model_len": window}])
@@ -55,14 +55,14 @@ def test_the_tokens_of_memory_in_the_prompt_are_the_same_in_both_reports(
     async def run() -> None:
         memory = harness.app.memory
         for scope in scopes:
-            book = memory.preferences if scope == "user" else memory.project_preferences
-            book.add(f"never touch the {scope} folder", score=0.5, explicit=True)
+            preferences = memory.preferences if scope == "user" else memory.project_preferences
+            preferences.add(f"never touch the {scope} folder", score=0.5, explicit=True)
         run_command(harness.app, "/memory add we deploy with make ship")
         run_command(harness.app, "/memory add we deploy with make ship")
         await harness.turn("hello")
         why, use = run_command(harness.app, "/memory why"), harness.app.window.measure_usage()
-        told = int(re.findall(r"with its headings: ([\d,]+) tokens", why.text)[0].replace(",", ""))
-        assert told == use.memory == sum(part.tokens for part in use.parts if part.name != "missing_tools")
+        tokens = int(re.findall(r"with its headings: ([\d,]+) tokens", why.text)[0].replace(",", ""))
+        assert tokens == use.memory == sum(part.tokens for part in use.parts if part.name != "missing_tools")
         assert why.table is not None
         assert [row[3] for row in why.table.rows if row[0] == "project"] == ["0.8"], "the confidence"
         await harness.app.close()

@@ -1,4 +1,4 @@
-"""clio driven by a program: lines in and out, answers to its questions, answers that fit a schema, rules of a run."""
+"""clio controlled by a program: JSON lines in both directions, questions, output schemas, rules for one run."""
 
 import asyncio
 import base64
@@ -38,7 +38,7 @@ SCHEMA = {
 
 
 class Talk:
-    """A running clio on the other end of two pipes."""
+    """A running clio connected by two pipes."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdin is not None and process.stdout is not None
@@ -97,7 +97,7 @@ def test_several_turns_with_questions_answered_by_the_program(project: Path) -> 
     assert "not today" in server.requests[2].body["messages"][-1]["content"]
     assert (result["status"], result["text"], result["files_changed"]) == ("done", "Again.", ["new.txt"])
     assert (result["session_id"], result["steps"]) == (began["session_id"], 4)
-    assert code == 2  # one line was not understood
+    assert code == 2  # one line was invalid
     schema = json.loads(SCHEMA_OF_EVENTS.read_text(encoding="utf-8"))
     kinds: Any = jsonschema.validators.validator_for(schema)  # pyright: ignore[reportUnknownMemberType]
     kinds.check_schema(schema)
@@ -121,14 +121,14 @@ def test_a_running_turn_is_steered_and_stopped(project: Path) -> None:
     assert (code, result["text"]) == (0, "Next.")
 
 
-def test_a_question_no_one_answers_any_more_ends_as_one_that_needs_approval(project: Path) -> None:
+def test_a_question_that_nobody_can_answer_ends_as_one_that_needs_approval(project: Path) -> None:
     with ChatServer([tool_calls([TOUCH]), text("no")]) as server, talk(project, server, "-p", "touch it") as one:
         one.until("approval_requested")
         result, code = one.end()
     assert (result["status"], result["exit_code"], code) == ("approval_needed", 4, 4)
 
 
-def test_an_interrupt_of_the_process_reports_and_leaves(project: Path) -> None:
+def test_an_interrupt_of_the_process_is_reported_and_ends_it(project: Path) -> None:
     with ChatServer([stall("Working on")]) as server, talk(project, server, "-p", "long work") as one:
         one.until("text")
         one.process.send_signal(signal.SIGINT)
@@ -136,7 +136,7 @@ def test_an_interrupt_of_the_process_reports_and_leaves(project: Path) -> None:
         assert (result["status"], one.process.wait(20)) == ("interrupted", 130)
 
 
-def test_pictures_come_as_base64(project: Path) -> None:
+def test_pictures_are_accepted_as_base64(project: Path) -> None:
     with ChatServer([text("A dot.")]) as server, talk(project, server, "-m", "gpt-4o") as one:
         one.say({"type": "user", "text": "what is this?", "images": [{"data": PNG_BASE64}]})
         one.say({"type": "user", "text": "and this?", "images": [{"data": "%%%"}]})
@@ -156,14 +156,14 @@ GOOD = '{"files": ["calc.py"], "sure": true}'
 
 
 @pytest.mark.fast
-def test_an_answer_that_fits_is_all_that_is_printed(project: Path) -> None:
+def test_only_the_valid_answer_is_printed(project: Path) -> None:
     with ChatServer([tool_calls([("read_file", {"path": "calc.py"})]), text(f"```json\n{GOOD}\n```")]) as server:
         done = clio(project, "-p", "which files?", "--json-schema", schema_file(project), server=server)
     assert (done.returncode, json.loads(done.stdout)) == (0, json.loads(GOOD))
     assert '"additionalProperties": false' in str(server.requests[0].body["messages"][-1]["content"])
 
 
-def test_one_that_does_not_is_reported_why_and_asked_again(project: Path) -> None:
+def test_an_invalid_answer_is_returned_with_the_reason_and_asked_again(project: Path) -> None:
     replies = [text("The file is calc.py."), text('{"files": [1], "sure": true}'), text(GOOD)]
     with ChatServer(replies) as server:
         done = clio(project, "-p", "which?", "--json-schema", schema_file(project), "--output", "json", server=server)
@@ -172,7 +172,7 @@ def test_one_that_does_not_is_reported_why_and_asked_again(project: Path) -> Non
     assert "at files/0: 1 is not of type 'string'" in server.requests[2].body["messages"][-1]["content"]
 
 
-def test_after_two_more_tries_it_is_given_up(project: Path) -> None:
+def test_after_two_more_tries_it_fails(project: Path) -> None:
     with ChatServer([text("no"), text("[]"), text("{}")]) as server:
         done = clio(project, "-p", "which?", "--json-schema", schema_file(project), server=server)
     assert (done.returncode, done.stdout) == (7, "")
@@ -183,7 +183,7 @@ def test_after_two_more_tries_it_is_given_up(project: Path) -> None:
     ("schema", "said"),
     [("{", "is not JSON"), ('{"type": "strin"}', "is not a JSON Schema: at type"), ("[]", "must be an object")],
 )
-def test_a_schema_that_is_none_is_refused_before_anything_is_sent(project: Path, schema: str, said: str) -> None:
+def test_an_invalid_schema_is_refused_before_anything_is_sent(project: Path, schema: str, said: str) -> None:
     with ChatServer([]) as server:
         done = clio(project, "-p", "which?", "--json-schema", schema_file(project, schema), server=server)
     assert done.returncode == 2 and said in done.stderr
@@ -199,7 +199,7 @@ def test_a_schema_that_is_none_is_refused_before_anything_is_sent(project: Path,
         (("--allow", "ls *"), 4),
     ],
 )
-def test_rules_of_one_run(project: Path, words: tuple[str, ...], code: int) -> None:
+def test_rules_for_one_run_apply(project: Path, words: tuple[str, ...], code: int) -> None:
     with ChatServer([tool_calls([TOUCH]), text("ok")]) as server:
         done = clio(project, "-p", "go", *words, server=server)
     assert done.returncode == code, done.stderr
@@ -207,7 +207,7 @@ def test_rules_of_one_run(project: Path, words: tuple[str, ...], code: int) -> N
     assert not (project / ".clio" / "config.yaml").exists()
 
 
-def test_what_cannot_be_together_is_reported_at_once(project: Path) -> None:
+def test_incompatible_options_are_reported_at_once(project: Path) -> None:
     for words, said in (
         (("--input", "stream-json"), "needs --output stream-json"),
         (("--input", "yaml", "-p", "x"), "--input must be one of text, stream-json, not 'yaml'"),
@@ -217,7 +217,7 @@ def test_what_cannot_be_together_is_reported_at_once(project: Path) -> None:
         assert done.returncode == 2 and said in done.stderr, done.stderr
 
 
-def test_a_killed_reader_ends_it(project: Path) -> None:
+def test_a_killed_reader_ends_the_run(project: Path) -> None:
     with ChatServer([text("a " * 50_000)]) as server:
         process = subprocess.Popen(
             [sys.executable, "-m", "clio", "-p", "hi", "--output", "stream-json"],
@@ -235,7 +235,7 @@ def test_a_killed_reader_ends_it(project: Path) -> None:
         process.stderr.close()
 
 
-def test_the_rest_of_a_line_that_is_too_long_is_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rest_of_a_too_long_line_is_not_read_as_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(headless_json, "MAX_LINE_BYTES", 100)
     interrupt, prompt = b'{"type":"interrupt"}', b'{"type":"user","text":"look"}'
     refused: list[headless_json.InputRefused] = []
@@ -252,7 +252,7 @@ def test_the_rest_of_a_line_that_is_too_long_is_no_line(monkeypatch: pytest.Monk
     assert asyncio.run(read(b"x" * 101 + interrupt)) == []
 
 
-def test_input_that_is_not_used_yet_is_read_no_further_than_its_limit() -> None:
+def test_unused_input_is_read_only_up_to_its_limit() -> None:
     limit, line = 20_000, b'{"type":"user","text":"look"}\n'
     room = headless_json.InputRoom(limit)
     refused: list[headless_json.InputRefused] = []
@@ -270,7 +270,7 @@ def test_input_that_is_not_used_yet_is_read_no_further_than_its_limit() -> None:
     assert refused == []
 
 
-def test_an_answer_behind_too_many_messages_is_read_and_the_messages_are_refused() -> None:
+def test_an_answer_after_too_many_messages_is_read_and_the_messages_are_refused() -> None:
     room = headless_json.InputRoom(20_000)
     room.hold(20_001)
     room.add_questions(1)
@@ -284,7 +284,7 @@ def test_an_answer_behind_too_many_messages_is_read_and_the_messages_are_refused
     assert [one.line for one in refused] == [1, 2, 3] and "answer it" in refused[0].error
 
 
-def test_a_message_that_arrives_after_the_question_was_withdrawn_is_accepted() -> None:
+def test_a_message_after_a_withdrawn_question_is_accepted() -> None:
     room = headless_json.InputRoom(20_000)
     room.hold(20_001)
     room.add_questions(1)
@@ -312,7 +312,7 @@ def test_a_message_that_arrives_after_the_question_was_withdrawn_is_accepted() -
     assert refused == []
 
 
-def test_what_waits_is_counted_until_it_is_used() -> None:
+def test_queued_input_counts_until_it_is_used() -> None:
     questions = headless_json.StreamQuestions(lambda event: None)
     app = cast(Any, SimpleNamespace(mailbox=Mailbox(), pending_input=None))
     held: list[int] = []

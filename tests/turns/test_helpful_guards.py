@@ -1,4 +1,4 @@
-"""Guards that help: repeated calls, interruptions, tools left out, and results that fit the free space."""
+"""Guards that help the model: repeated calls, interruptions, omitted tools, and results that fit the free space."""
 
 import asyncio
 import sys
@@ -19,7 +19,7 @@ GONE = ("read_file", {"path": "gone.py"})
 
 
 def results(harness: Harness) -> list[str]:
-    """The tool results in the newest request."""
+    """Return the tool results in the newest request."""
     messages = harness.server.requests[-1].body["messages"]
     return [message["content"] for message in messages if message["role"] == "tool"]
 
@@ -38,14 +38,14 @@ def test_the_second_identical_failure_gets_advice_and_the_fourth_ends_the_turn(m
     assert "ends the turn" in third
 
 
-def test_a_change_between_begins_the_count_again(make_harness: MakeHarness) -> None:
+def test_a_change_in_between_restarts_the_count(make_harness: MakeHarness) -> None:
     writes = [tool_calls([("write_file", {"path": f"new{number}.txt", "content": "x\n"})]) for number in range(3)]
     steps = [step for write in writes for step in (tool_calls([GONE]), tool_calls([GONE]), write)]
     harness = make_harness([*steps, text("Done.")], approve="all")
     assert asyncio.run(harness.turn("read it")).status == "done"
 
 
-def test_a_command_that_answers_otherwise_each_time_is_polling(make_harness: MakeHarness) -> None:
+def test_a_command_with_a_different_result_each_time_is_polling(make_harness: MakeHarness) -> None:
     script = "import sys; p=open('n','a'); p.write('x'); p.close(); print('at', len(open('n').read())); sys.exit(1)"
     harness = make_harness([*[tool_calls([command(script)])] * 6, text("Done.")], approve="all")
     assert asyncio.run(harness.turn("poll it")).status == "done"
@@ -58,14 +58,14 @@ def test_a_command_that_waits_is_polling(make_harness: MakeHarness) -> None:
     assert asyncio.run(harness.turn("poll it")).status == "done"
 
 
-def test_the_time_a_failing_test_took_makes_no_other_result(make_harness: MakeHarness) -> None:
+def test_another_duration_of_a_failing_test_is_not_another_result(make_harness: MakeHarness) -> None:
     script = "import sys, os; print('1 failed in 0.%ds' % (os.getpid() % 97)); sys.exit(1)"
     harness = make_harness([tool_calls([command(script)])] * 6, approve="all")
     assert asyncio.run(harness.turn("test it")).status == "failed"
     assert len(harness.server.requests) == 4
 
 
-def test_successful_calls_with_the_same_result_get_a_hint_and_may_go_on(make_harness: MakeHarness) -> None:
+def test_successful_calls_with_the_same_result_get_a_hint_and_may_continue(make_harness: MakeHarness) -> None:
     listing = tool_calls([("list_files", {})])
     harness = make_harness([*[listing] * 9, text("Done.")])
     assert asyncio.run(harness.turn("look")).status == "done"
@@ -73,7 +73,7 @@ def test_successful_calls_with_the_same_result_get_a_hint_and_may_go_on(make_har
     assert "the same each time" not in results(harness)[0]
 
 
-def test_the_model_is_reported_that_it_was_interrupted_while_it_thought(make_harness: MakeHarness) -> None:
+def test_the_model_is_told_that_it_was_interrupted_while_thinking(make_harness: MakeHarness) -> None:
     harness = make_harness([stall(""), text("Then this.")])
 
     async def story() -> None:
@@ -94,7 +94,7 @@ def test_the_model_is_reported_that_it_was_interrupted_while_it_thought(make_har
     assert [message.origin for message in kept] == ["user", "interrupt", "user"]
 
 
-def test_a_small_window_names_the_tools_it_has_no_space_for(make_harness: MakeHarness) -> None:
+def test_a_small_window_names_the_omitted_tools(make_harness: MakeHarness) -> None:
     patch = tool_calls([("apply_patch", {"patch": "*** Begin Patch"})])
     harness = make_harness([patch, text("hi")], models=[{"id": "test-model", "max_model_len": 16_384}])
     asyncio.run(harness.turn("hi"))
@@ -105,7 +105,7 @@ def test_a_small_window_names_the_tools_it_has_no_space_for(make_harness: MakeHa
     assert "not available" in results(harness)[0]
 
 
-def test_a_result_takes_a_share_of_the_free_room(make_harness: MakeHarness) -> None:
+def test_a_result_gets_a_share_of_the_free_space(make_harness: MakeHarness) -> None:
     harness = make_harness([], models=[{"id": "test-model", "max_model_len": 24_000}], approve="all")
     (harness.project / "long.txt").write_text("".join(f"line {number} of a long file\n" for number in range(2_000)))
     calls = [("run_command", {"command": "cat long.txt"}), ("read_file", {"path": "long.txt"})]
@@ -118,7 +118,7 @@ def test_a_result_takes_a_share_of_the_free_room(make_harness: MakeHarness) -> N
     assert read.splitlines()[-1].endswith(f"continue with offset={last + 1}]")
 
 
-def test_calls_of_one_step_share_the_room(make_harness: MakeHarness) -> None:
+def test_calls_of_one_step_share_the_space(make_harness: MakeHarness) -> None:
     harness = make_harness([], models=[{"id": "test-model", "max_model_len": 24_000}])
     for name in "abcdef":
         (harness.project / f"{name}.txt").write_text(
@@ -130,7 +130,7 @@ def test_calls_of_one_step_share_the_room(make_harness: MakeHarness) -> None:
     assert len(results(harness)) == 6 and all("continue with offset=" in result for result in results(harness))
 
 
-def test_lines_that_the_window_shows_unchanged_are_pointed_at(make_harness: MakeHarness) -> None:
+def test_unchanged_lines_already_in_the_window_are_referred_to(make_harness: MakeHarness) -> None:
     body = "".join(f"value_{number} = {number}\n" for number in range(100))
     edit = {"path": "long.py", "old_string": "value_50 = 50", "new_string": "value_50 = 0"}
     calls = [
@@ -150,7 +150,7 @@ def test_lines_that_the_window_shows_unchanged_are_pointed_at(make_harness: Make
     assert "value_50 = 0" in changed and "value_99 = 99" in changed
 
 
-def test_lines_that_a_trim_took_are_shown_again(make_harness: MakeHarness) -> None:
+def test_trimmed_lines_are_shown_again(make_harness: MakeHarness) -> None:
     read = tool_calls([("read_file", {"path": "long.py"})])
     harness = make_harness([read, text("Seen."), text("Yes."), read, text("Done.")])
     (harness.project / "long.py").write_text("".join(f"value_{number} = {number}\n" for number in range(100)))
@@ -169,7 +169,7 @@ def test_lines_that_a_trim_took_are_shown_again(make_harness: MakeHarness) -> No
     assert "value_99 = 99" in results(harness)[-1]
 
 
-def test_a_command_says_its_time_limit_and_a_clean_tree_is_called_clean(make_harness: MakeHarness) -> None:
+def test_a_command_reports_its_time_limit_and_a_clean_tree_is_called_clean(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([("git", {"operation": "status"})]), text("Clean.")])
     asyncio.run(harness.turn("status?"))
     described = {tool["function"]["name"]: tool["function"] for tool in harness.server.requests[0].body["tools"]}
@@ -177,13 +177,13 @@ def test_a_command_says_its_time_limit_and_a_clean_tree_is_called_clean(make_har
     assert "clean" in results(harness)[0]
 
 
-def test_the_clock_of_a_command_starts_when_it_is_allowed(
+def test_the_time_limit_of_a_command_starts_after_approval(
     make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = make_harness([tool_calls([command("open('made', 'w').write('x')")]), text("Done.")])
 
     async def allow_slowly(request: ApprovalRequest) -> Answer:
-        await asyncio.sleep(1.0)  # a slow user: longer than the command may be reported to have run
+        await asyncio.sleep(1.0)  # a slow user: longer than the duration that is reported for the command
         return Answer(kind="once")
 
     monkeypatch.setattr(harness.user, "ask", allow_slowly)

@@ -13,7 +13,7 @@ from tests.turns.conftest import MakeHarness
 
 
 def list_actions(harness: Harness) -> list[tuple[str, str, str]]:
-    """The changes of memory, oldest first: what happened, the text and the text before."""
+    """Return the memory changes, oldest first: action, text and text before."""
     changes = list_changes(harness.app.memory.store.versions())
     return [(one.because or one.what, one.text, one.before) for one in reversed(changes)]
 
@@ -48,7 +48,7 @@ def test_a_correction_links_both_versions(make_harness: MakeHarness, old: str, c
     asyncio.run(run())
 
 
-def test_a_correction_taken_back_is_listed(make_harness: MakeHarness) -> None:
+def test_a_withdrawn_correction_is_listed(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:

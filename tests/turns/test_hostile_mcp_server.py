@@ -1,4 +1,4 @@
-"""Whole turns with an MCP server that attacks: its lists, names, texts, questions, and tools that change later."""
+"""Turns with an MCP server that attacks by its lists, names, texts, questions, and tools that change later."""
 
 import json
 import sys
@@ -45,7 +45,7 @@ def has_control(text: str) -> bool:
 
 
 @played
-async def test_lists_and_names_are_bounded_and_clean(peers: Peers) -> None:
+async def test_lists_and_names_are_limited_and_sanitized(peers: Peers) -> None:
     harness = begin(peers, [text("hi")])
     harness.user.approvals = [Answer(kind="once")]
     assert (await harness.turn("hi")).status == "done"
@@ -53,7 +53,7 @@ async def test_lists_and_names_are_bounded_and_clean(peers: Peers) -> None:
     names = [one.tool.name for one in offered]
     assert "ask" in names and len(names) <= 300 and len(set(names)) == len(names)
     assert all(name.isprintable() and len(name) <= 200 for name in names)
-    # A tool called like one of clio's is another tool.
+    # A tool with the name of one of clio's is a different tool.
     assert "mcp_peer_run_command" in [one.name for one in offered]
     catalog = harness.project / ".clio" / "cache" / "mcp.json"
     assert catalog.stat().st_size < 1_000_000
@@ -66,7 +66,7 @@ async def test_lists_and_names_are_bounded_and_clean(peers: Peers) -> None:
 
 
 @played
-async def test_a_flood_of_progress_and_answers_nobody_asked_for_ends_nothing(peers: Peers) -> None:
+async def test_a_flood_of_progress_and_unrequested_replies_ends_nothing(peers: Peers) -> None:
     harness = begin(peers, [call("flood"), text("ok")])
     harness.user.approvals = [Answer(kind="once")]
     assert (await harness.turn("go")).status == "done"
@@ -78,7 +78,7 @@ async def test_a_flood_of_progress_and_answers_nobody_asked_for_ends_nothing(pee
 
 
 @played
-async def test_forms_cannot_pose_as_clio_or_be_repeated_for_ever(peers: Peers) -> None:
+async def test_forms_cannot_pretend_to_be_clio_or_repeat_for_ever(peers: Peers) -> None:
     harness = begin(peers, [call("ask"), text("ok")])
     harness.user.approvals = [Answer(kind="once")]
     harness.user.answers = [""] * 20
@@ -87,7 +87,7 @@ async def test_forms_cannot_pose_as_clio_or_be_repeated_for_ever(peers: Peers) -
     for question in harness.user.questions:
         head, fence = question.splitlines()[0], question.splitlines()[-1]
         assert head.startswith("Warning:") and "'peer'" in head
-        # Everything of the server's is in one block, which nothing in it ends.
+        # All of the server's text is in one block that nothing in it can end.
         assert set(fence) == {"`"} and question.count(fence) == 2
         before = question.partition(fence)[0]
         assert "API key to go on" not in before and "'peer' asks" in before
@@ -95,16 +95,16 @@ async def test_forms_cannot_pose_as_clio_or_be_repeated_for_ever(peers: Peers) -
 
 
 @played
-async def test_tools_that_change_after_trust_are_named_and_still_bounded(peers: Peers) -> None:
+async def test_tools_that_change_after_trust_are_named_and_still_limited(peers: Peers) -> None:
     harness = begin(peers, [call("quote"), text("1"), call("quote"), text("2")])
     harness.user.approvals = [Answer(kind="always")]
     await harness.turn("one")
     await restart(harness)
     before = [tool["function"] for tool in harness.server.requests[0].body["tools"]]
     await harness.turn("two")
-    # The rule of the user holds; the model still gets what was listed then, and the user is told.
+    # The user's rule still applies; the model gets the tools as listed before, and the user is told.
     after = [tool["function"] for tool in harness.server.requests[2].body["tools"]]
-    # How many fit depends on what was learned of the model meanwhile.
+    # How many fit depends on what was learned about the model meanwhile.
     assert len(after) > 20 and after == before[: len(after)]
     assert [one.ok for one in results(harness)] == [True, True] and len(harness.user.asked) == 1
     assert sum("has changed its tools" in line for line in notices(harness)) == 1

@@ -1,4 +1,4 @@
-"""A repository that was unpacked, its settings full of programs: whatever a user does with clio there, none runs."""
+"""An unpacked repository with programs in its configuration: none runs, whatever a user does with clio in it."""
 
 from pathlib import Path
 

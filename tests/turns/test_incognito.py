@@ -1,6 +1,6 @@
-"""`--incognito` leaves nothing behind and looks at nothing it remembers; `--no-ltm` only keeps knowledge to itself.
+"""`--incognito` leaves nothing behind and reads no memory; `--no-ltm` only keeps project memory out of requests.
 
-Whole turns with tools against a server on loopback, of a project that has a memory of everything.
+Turns with tools against a server on loopback, in a project with content in every store.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent.parent
 MARKER = "quokka"
 KEPT_APART = "numbat"
 """In memories and preferences, which --no-ltm leaves on."""
-"""Stands in everything that is remembered, and in nothing else."""
+"""Occurs in everything that is in memory, and nowhere else."""
 REFUSED = "incognito"
 ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
     ("read_file", {"path": "calc.py"}),
@@ -48,7 +48,7 @@ MEMORY_CALLS = sum(name == "memory_operations" for name, _ in ATTEMPTS)
 
 
 class Place:
-    """A project and a home in which clio has been at work before."""
+    """A project and a home folder in which clio has worked before."""
 
     def __init__(self, folder: Path, server: ChatServer) -> None:
         self.project, self.home, self.temp = folder / "project", folder / "home", folder / "temp"
@@ -56,7 +56,7 @@ class Place:
         self.listener = Listener(folder / "listener")
 
     def work_before(self) -> None:
-        """Give it a memory of everything."""
+        """Fill every store of memory."""
         self.home.mkdir()
         self.temp.mkdir()
         make_repository(self.project, {"calc.py": "def add(a, b):\n    return a + b\n", "big.txt": "word\n" * 30_000})
@@ -87,7 +87,7 @@ class Place:
         return env | (self.listener.env(str(ROOT)) if listen else {"PYTHONPATH": str(ROOT)}) | more
 
     def run(self, *words: str, listen: bool = False, **env: str) -> subprocess.CompletedProcess[str]:
-        """One-shot, to its end. listen: with a Python of its own, which reports every connection."""
+        """Run one-shot to the end. listen: with a Python that reports every connection."""
         if not listen:
             return run_clio(words, self.project, self.env(listen=False, **env))
         return subprocess.run(
@@ -102,17 +102,17 @@ class Place:
         )
 
     def look(self) -> dict[str, tuple[str, int, int, str]]:
-        """All there is, in the project and its .git, in the home, and where temporary files go."""
+        """Return all files in the project and its .git, in the home folder, and in the temporary folder."""
         return snapshot(self.project, self.home, self.temp)
 
     def sent(self) -> list[str]:
-        """The bodies of all requests."""
+        """Return the bodies of all requests."""
         return [request.raw.decode() for request in self.server.requests]
 
 
 @pytest.fixture(scope="module")
 def worked_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made once, copied for each test."""
+    """Return a place made once and copied for each test."""
     folder = tmp_path_factory.mktemp("worked-in")
     with ChatServer() as server:
         Place(folder, server).work_before()
@@ -128,7 +128,7 @@ def place(worked_in: Path, tmp_path: Path) -> Iterator[Place]:
 
 
 def results(request: Any) -> list[str]:
-    """What the tools of a request's last step answered."""
+    """Return the results of the tools in a request's last step."""
     texts: list[str] = []
     for message in reversed(request.body["messages"]):
         if message["role"] != "tool":
@@ -138,7 +138,7 @@ def results(request: Any) -> list[str]:
 
 
 def check_answers(answers: Sequence[str]) -> None:
-    """The reading calls worked; each call to memory was refused with its reason."""
+    """Check that the reading calls worked and each memory call was refused with its reason."""
     assert len(answers) == len(ATTEMPTS)
     assert "return a + b" in answers[0]
     assert "return a + b" in answers[1] and "big.txt" in answers[1]
@@ -147,19 +147,19 @@ def check_answers(answers: Sequence[str]) -> None:
 
 
 def at_prompt(clio: PtySession) -> None:
-    """Wait until an empty line can be typed on."""
+    """Wait until an empty input line is shown."""
     clio.wait_for(r"[❯>] Ask[^\n]*\n+[^\n❯]* · incognito[^\n]*\Z", regex=True)
 
 
 def page_of(body: dict[str, Any]) -> Reply:
-    """Ask for a page of the output that was cut."""
+    """Request a page of the truncated output."""
     handle = re.search(r'read_output\(handle=\\?"([0-9a-f]+)', json.dumps(body["messages"][-1]["content"]))
     assert handle, body["messages"][-1]
     return tool_calls([("read_output", {"handle": handle[1], "offset": 500})])
 
 
-def test_the_memory_is_there_to_be_found(place: Place) -> None:
-    """Without the flags each of the calls finds it, and the knowledge is in the first request."""
+def test_memory_is_found_without_the_flags(place: Place) -> None:
+    """Each of the calls finds it, and project knowledge is in the first request."""
     place.server.add(tool_calls(ATTEMPTS[-5:-1]), text("Found."))
     before = place.look()
     assert place.run("-p", "look").returncode == 0
@@ -168,7 +168,7 @@ def test_the_memory_is_there_to_be_found(place: Place) -> None:
     assert place.look() != before
 
 
-def test_one_shot_leaves_nothing_and_reads_nothing(place: Place) -> None:
+def test_one_shot_leaves_and_reads_nothing(place: Place) -> None:
     place.server.add(
         tool_calls(ATTEMPTS),
         tool_calls([("run_command", {"command": "cat big.txt"})]),
@@ -187,7 +187,7 @@ def test_one_shot_leaves_nothing_and_reads_nothing(place: Place) -> None:
     assert not [body for body in place.sent() if MARKER in body or KEPT_APART in body]
 
 
-def test_one_shot_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
+def test_one_shot_writes_exactly_the_requested_file(place: Place) -> None:
     place.server.add(tool_calls([("write_file", {"path": "new.txt", "content": "new\n"})]), text("Written."))
     before = place.look()
     done = place.run("--incognito", "--approve", "edits", "-p", "write", listen=True)
@@ -196,13 +196,13 @@ def test_one_shot_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
     new = str(place.project / "new.txt")
     assert (place.project / "new.txt").read_text(encoding="utf-8") == "new\n"
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    assert changed == {new, str(place.project)}  # a folder's time tells of the new name in it
+    assert changed == {new, str(place.project)}  # the folder's time changes with the new name in it
     assert place.listener.writes
     assert all(new in line for line in place.listener.writes), place.listener.writes
 
 
-def test_trims_and_an_overflow_leave_nothing(place: Place) -> None:
-    """The progress note and the archive of a trim stay in memory, and the recovery reads no note either."""
+def test_trims_and_overflows_leave_nothing(place: Place) -> None:
+    """The progress note and the archive of a trim stay in memory, and the recovery reads no note."""
     (place.project / ".clio" / "memory" / "session_progress.md").write_text(MARKER, encoding="utf-8")
     cat = tool_calls([("run_command", {"command": "cat big.txt"})])
     overflow = error(400, {"error": {"message": "prompt is too long", "code": "context_length_exceeded"}})
@@ -225,19 +225,19 @@ def test_a_failure_leaves_nothing(place: Place) -> None:
     assert place.listener.writes == []
 
 
-def test_a_session_can_be_gone_on_with_and_stays_as_it_is(place: Place) -> None:
+def test_a_resumed_session_is_not_changed(place: Place) -> None:
     place.server.add(text("Yes."))
     before = place.look()
     done = place.run("--incognito", "-c", "-p", "still there?", listen=True)
     assert (done.returncode, done.stdout) == (0, "Yes.\n"), done.stderr
     assert place.look() == before
     assert place.listener.writes == []
-    assert f"The animals are {MARKER}s." in place.sent()[0]  # the conversation the user asked for, and it alone
+    assert f"The animals are {MARKER}s." in place.sent()[0]  # only the conversation that the user resumed
     assert "project_knowledge" not in place.sent()[0]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-def test_the_shell_leaves_nothing_and_reads_nothing(place: Place) -> None:
+def test_the_shell_leaves_and_reads_nothing(place: Place) -> None:
     place.server.add(tool_calls(ATTEMPTS), text("Looked around."), text("Twice."))
     before = place.look()
     argv = [sys.executable, "-m", "clio", "--incognito"]
@@ -266,8 +266,8 @@ def test_the_shell_leaves_nothing_and_reads_nothing(place: Place) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-def test_the_shell_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
-    """And "always" holds for this session only: no rule is written."""
+def test_the_shell_writes_exactly_the_requested_file(place: Place) -> None:
+    """And "always" applies to this session only: no rule is written."""
     write = [("write_file", {"path": "new.txt", "content": "new\n"})]
     place.server.add(tool_calls([*write, ("run_command", {"command": "touch other.txt"})]), text("Written."))
     before = place.look()
@@ -314,7 +314,7 @@ def test_commands_outside_the_shell_leave_nothing(place: Place, words: str, code
         assert place.listener.writes == []
 
 
-def test_no_ltm_keeps_knowledge_out_of_every_request_and_keeps_all_else(place: Place) -> None:
+def test_no_ltm_keeps_project_memory_out_of_requests_and_saves_everything_else(place: Place) -> None:
     learning = [
         ("memory_operations", {"operation": "add_discovery", "fact": "the new fact"}),
         ("memory_operations", {"operation": "store", "key": "fresh", "content": "the new note"}),
@@ -337,7 +337,7 @@ def test_no_ltm_keeps_knowledge_out_of_every_request_and_keeps_all_else(place: P
     assert MARKER in place.sent()[0] and "the new fact" in place.sent()[0]
 
 
-def test_no_ltm_still_finds_what_it_is_asked_for(place: Place) -> None:
+def test_no_ltm_still_finds_memory_on_request(place: Place) -> None:
     place.server.add(tool_calls(ATTEMPTS[-5:-1]), text("Found."))
     assert place.run("--no-ltm", "-p", "look").returncode == 0
     assert MARKER not in place.sent()[0]
@@ -345,7 +345,7 @@ def test_no_ltm_still_finds_what_it_is_asked_for(place: Place) -> None:
 
 
 @pytest.mark.parametrize("ltm", [True, False])
-def test_news_of_another_clio_reach_the_model_unless_no_ltm(make_harness: Any, ltm: bool) -> None:
+def test_memory_changes_of_another_clio_reach_the_model_unless_no_ltm(make_harness: Any, ltm: bool) -> None:
     harness = make_harness([text("One."), text("Two.")], ltm=ltm)
 
     async def story() -> None:

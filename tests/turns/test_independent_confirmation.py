@@ -48,7 +48,7 @@ def test_a_model_that_repeats_a_memory_does_not_confirm_it(make_harness: MakeHar
     asyncio.run(run())
 
 
-def test_a_copy_of_a_session_does_not_confirm_what_was_said_in_it(make_harness: MakeHarness) -> None:
+def test_a_copy_of_a_session_does_not_confirm_its_statements(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Noted."), text("Yes."), text("Yes.")])
 
     async def run() -> None:
@@ -84,7 +84,7 @@ def test_a_discovery_the_model_repeats_stays_unverified(make_harness: MakeHarnes
     asyncio.run(run())
 
 
-def test_the_model_cannot_replace_what_the_user_stated_however_old(make_harness: MakeHarness) -> None:
+def test_the_model_cannot_replace_a_statement_of_the_user_however_old(make_harness: MakeHarness) -> None:
     other = call("remember", "the staging server listens on port 9999", type="fact", importance=1.0)
     harness = make_harness([text("Ok."), other, text("Ok.")])
 

@@ -1,4 +1,4 @@
-"""Whole turns in a project whose files ask something of agents: what the model is sent, and what a user can see."""
+"""Turns in a project with instruction files: what is sent to the model, and what the user can see."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ def make_files(project: Any) -> None:
     (project / "api" / "app.py").write_text("x = 1\n", encoding="utf-8")
 
 
-def test_the_prompt_holds_them_and_a_folders_come_with_its_files(make_harness: MakeHarness) -> None:
+def test_the_prompt_has_root_instructions_and_a_folders_come_with_its_files(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [
             tool_calls([("read_file", {"path": "api/app.py"})]),
@@ -38,7 +38,7 @@ def test_the_prompt_holds_them_and_a_folders_come_with_its_files(make_harness: M
     assert first[0] == second[0] == third[0]
 
 
-def test_no_instructions_leaves_all_of_them_out(make_harness: MakeHarness) -> None:
+def test_the_no_instructions_option_omits_all(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([("read_file", {"path": "api/app.py"})]), text("ok")], instructions=False)
     make_files(harness.project)
     asyncio.run(harness.turn("look"))
@@ -46,7 +46,7 @@ def test_no_instructions_leaves_all_of_them_out(make_harness: MakeHarness) -> No
     assert "Use tabs." not in sent and "Short names." not in sent and "French" not in sent
 
 
-def test_context_names_each_with_what_it_takes_and_what_was_not_read(make_harness: MakeHarness) -> None:
+def test_context_lists_each_file_with_its_tokens_and_those_not_read(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     make_files(harness.project)
     (harness.project / "AGENTS.md").write_text("Use tabs. " * 3_000 + "@style.md @/etc/hosts", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Stopping a turn at any point leaves a session the next request can be built from."""
+"""Stopping a turn at any point leaves a session from which the next request can be built."""
 
 import asyncio
 import sys
@@ -16,7 +16,7 @@ from tests.turns.conftest import MakeHarness
 
 
 async def interrupt_at(harness: Harness, words: str, kind: type[Event]) -> float:
-    """Run a turn, cancel it at the first event of a kind, and say how long that took in seconds."""
+    """Run a turn, cancel it at the first event of a kind, and return the time this took in seconds."""
     task = asyncio.create_task(harness.app.run_turn(words))
     await wait_until_async(lambda: harness.seen(kind))
     started = time.perf_counter()
@@ -26,7 +26,7 @@ async def interrupt_at(harness: Harness, words: str, kind: type[Event]) -> float
     return time.perf_counter() - started
 
 
-def test_while_the_answer_streams(make_harness: MakeHarness) -> None:
+def test_an_interrupt_while_the_answer_streams(make_harness: MakeHarness) -> None:
     harness = make_harness([stall("I was about to say"), text("Go on then.")])
 
     async def story() -> None:
@@ -41,7 +41,7 @@ def test_while_the_answer_streams(make_harness: MakeHarness) -> None:
     assert (kept[0].content, kept[0].finish_reason) == ("I was about to say", "interrupted")
 
 
-def test_while_a_command_runs(make_harness: MakeHarness) -> None:
+def test_an_interrupt_while_a_command_runs(make_harness: MakeHarness) -> None:
     script = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
     call = ("run_command", {"command": f'{sys.executable} -c "{script}"'})
     harness = make_harness([tool_calls([call, ("read_file", {"path": "calc.py"})]), text("Stopped.")], approve="all")
@@ -62,7 +62,7 @@ def test_while_a_command_runs(make_harness: MakeHarness) -> None:
     assert [message["content"] for message in sent if message["role"] == "tool"] == ["interrupted", "interrupted"]
 
 
-def test_before_the_first_byte(make_harness: MakeHarness) -> None:
+def test_an_interrupt_before_the_first_byte(make_harness: MakeHarness) -> None:
     harness = make_harness([slow(30, text("late")), text("in time")])
 
     async def story() -> None:
@@ -80,7 +80,7 @@ def _wait_for_request(harness: Harness) -> None:
     wait_until(lambda: harness.server.requests)
 
 
-def test_results_that_came_before_are_kept(make_harness: MakeHarness) -> None:
+def test_earlier_results_are_kept(make_harness: MakeHarness) -> None:
     calls = [("write_file", {"path": "a.txt", "content": "a\n"}), ("run_command", {"command": "sleep 60"})]
     harness = make_harness([tool_calls(calls), text("ok")], approve="all")
 

@@ -1,4 +1,4 @@
-"""The life of one memory in a real shell: said, trimmed away, asked for in other words, contradicted, taken back."""
+"""The life of one memory in a real shell: saved, trimmed, recalled, contradicted, undone."""
 
 import sys
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ def remember(content: str) -> Any:
 
 
 def last_words(request: Recorded) -> str:
-    """What stands before and in the newest words of the user."""
+    """Return the text of the newest user message with its context."""
     return [message for message in request.body["messages"] if message["role"] == "user"][-1]["content"]
 
 
-def test_the_life_of_a_memory(place: Place, server: ChatServer) -> None:
-    # Said in the first session, and trimmed away there.
+def test_a_memory_is_saved_recalled_corrected_and_restored(place: Place, server: ChatServer) -> None:
+    # Saved in the first session, and trimmed there.
     server.add(remember(OLD), text("Noted."), text("Something else."))
     with place.clio(columns=100, lines=40) as clio:
         clio.wait_for("test-model · ask")
@@ -51,7 +51,7 @@ def test_the_life_of_a_memory(place: Place, server: ChatServer) -> None:
         clio.line("/exit")
         clio.wait_exit()
 
-    # A second session that has nothing to do with it: nothing of it is brought up.
+    # A second session about something else: the memory is not recalled.
     server.add(text("Sunny."))
     with place.clio("--new", columns=100, lines=40) as clio:
         clio.wait_for("test-model · ask")
@@ -61,7 +61,7 @@ def test_the_life_of_a_memory(place: Place, server: ChatServer) -> None:
         clio.wait_exit()
     assert "5433" not in str(server.requests[-1].body)
 
-    # Asked in other words in a third one: it is in the request, with its reason.
+    # A third one asks in other words: it is in the request, with its reason.
     server.add(text("It is 5433."), remember(NEW), text("Changed."), text("It is 5544."), text("It is 5433 again."))
     with place.clio("--new", columns=100, lines=60) as clio:
         clio.wait_for("test-model · ask")
@@ -89,7 +89,7 @@ def test_the_life_of_a_memory(place: Place, server: ChatServer) -> None:
         clio.line(f"/memory history {row.split()[0]}")
         clio.wait_for("listens on port 5433")
 
-        # Taken back: as it was.
+        # Undone: the old value again.
         clio.line("/memory undo")
         clio.wait_for("Undone: ")
         clio.line("/exit")

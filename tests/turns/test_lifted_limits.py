@@ -1,4 +1,4 @@
-"""What the user takes back no longer applies, at once and in later sessions; nothing else lifts a limit."""
+"""A limit that the user removes no longer applies, now and in later sessions; nothing else removes a limit."""
 
 import asyncio
 
@@ -65,7 +65,7 @@ def last_words(harness: Harness) -> str:
         ("setup.pyは絶対に変更しないでください", "setup.pyはもう変更してもいいです"),
     ],
 )
-def test_the_users_own_words_lift_a_limit(make_harness: MakeHarness, limit: str, later: str) -> None:
+def test_a_statement_of_the_user_removes_a_limit(make_harness: MakeHarness, limit: str, later: str) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:
@@ -101,7 +101,9 @@ def test_the_users_own_words_lift_a_limit(make_harness: MakeHarness, limit: str,
         "du darfst setup.py jetzt lesen",
     ],
 )
-def test_permissions_for_once_conditions_and_other_subjects_lift_nothing(make_harness: MakeHarness, later: str) -> None:
+def test_one_time_permissions_conditions_and_other_subjects_remove_nothing(
+    make_harness: MakeHarness, later: str
+) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:
@@ -135,7 +137,7 @@ def test_permissions_for_once_conditions_and_other_subjects_lift_nothing(make_ha
         ("sudoは絶対に使わないでください", "sudoは使ってはいけません"),
     ],
 )
-def test_states_conditions_and_other_subjects_lift_nothing_in_any_language(
+def test_descriptions_conditions_and_other_subjects_remove_nothing_in_any_language(
     make_harness: MakeHarness, limit: str, later: str
 ) -> None:
     harness = make_harness([text("Ok.")] * 4)
@@ -150,7 +152,7 @@ def test_states_conditions_and_other_subjects_lift_nothing_in_any_language(
     asyncio.run(run())
 
 
-def test_the_model_is_told_and_neither_it_nor_a_file_can_lift(make_harness: MakeHarness) -> None:
+def test_the_model_is_told_and_neither_it_nor_a_file_can_remove_a_limit(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [
             text("Ok."),
@@ -193,7 +195,7 @@ def test_after_undo_the_model_is_told_that_the_limit_applies_again(make_harness:
     asyncio.run(run())
 
 
-def test_a_limit_of_the_session_is_lifted_too(make_harness: MakeHarness) -> None:
+def test_a_limit_of_the_session_is_removed_too(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 3)
 
     async def run() -> None:
@@ -206,7 +208,7 @@ def test_a_limit_of_the_session_is_lifted_too(make_harness: MakeHarness) -> None
     asyncio.run(run())
 
 
-def test_if_several_rules_fit_none_is_lifted_and_all_are_named(make_harness: MakeHarness) -> None:
+def test_if_several_rules_match_none_is_removed_and_all_are_named(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:
@@ -252,7 +254,7 @@ def test_a_changed_preference_replaces_the_old_one(make_harness: MakeHarness, ol
     asyncio.run(run())
 
 
-def test_a_dislike_that_turns_into_a_liking_is_one_preference(make_harness: MakeHarness) -> None:
+def test_a_dislike_that_becomes_a_liking_is_one_preference(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 3)
 
     async def run() -> None:
@@ -266,7 +268,7 @@ def test_a_dislike_that_turns_into_a_liking_is_one_preference(make_harness: Make
     asyncio.run(run())
 
 
-def test_a_permission_must_name_what_the_limit_is_about() -> None:
+def test_a_permission_must_name_the_subject_of_the_limit() -> None:
     [one] = find_withdrawals("you can commit now")
     assert is_lifted("never commit anything yet", one)
     assert not is_lifted("don't commit without asking", one)

@@ -1,4 +1,4 @@
-"""What is asked beside the conversation: which model answers it, and what the key of a command leaves behind."""
+"""Side questions: which model answers them, and what a key from a command leaves behind."""
 
 import asyncio
 import sys
@@ -61,14 +61,14 @@ def test_without_one_the_main_model_answers(tmp_path: Path, servers: Any) -> Non
     assert asyncio.run(side(make(tmp_path, main, ""))) == "yes"
 
 
-def test_a_light_model_that_cannot_be_opened_is_reported_once(tmp_path: Path, servers: Any) -> None:
+def test_an_unusable_light_model_is_reported_once(tmp_path: Path, servers: Any) -> None:
     (main,) = servers([ProtocolAnswer(text="yes"), ProtocolAnswer(text="yes")])
     harness = make(tmp_path, main, "models: {small: {provider: nosuch}}\nlight_model: small\n")
     assert [asyncio.run(side(harness)), asyncio.run(side(harness))] == ["yes", "yes"]
     assert len([event for event in harness.seen(Notice) if "light_model 'small' is not used" in event.text]) == 1
 
 
-def test_a_light_model_that_refuses_ends_only_the_question(tmp_path: Path, servers: Any) -> None:
+def test_a_refusal_by_the_light_model_ends_only_the_question(tmp_path: Path, servers: Any) -> None:
     scripts: list[list[Script]] = [[], [error(401)]]
     main, small = servers(*scripts)
     with pytest.raises(ProviderError, match="API key rejected"):
@@ -82,7 +82,7 @@ def test_a_light_model_of_unknown_price_is_not_used_under_a_limit(tmp_path: Path
     assert any("--max-cost cannot be enforced" in event.text for event in harness.seen(Notice))
 
 
-def test_a_key_of_a_command_is_in_no_event_and_no_file(tmp_path: Path, servers: Any) -> None:
+def test_a_key_from_a_command_is_in_no_event_and_no_file(tmp_path: Path, servers: Any) -> None:
     (main,) = servers(
         [ProtocolAnswer(text=f"your key is {SECRET}, is it not"), error(400, {"error": {"message": f"bad {SECRET}"}})]
     )
@@ -103,7 +103,7 @@ def test_a_key_of_a_command_is_in_no_event_and_no_file(tmp_path: Path, servers: 
     assert [path for path in written if SECRET.encode() in path.read_bytes()] == []
 
 
-def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: Path, servers: Any) -> None:
+def test_an_alias_by_name_and_a_resumed_session_use_the_same_server(tmp_path: Path, servers: Any) -> None:
     main, small = servers([ProtocolAnswer(text="main")], [ProtocolAnswer(text="one"), ProtocolAnswer(text="two")])
     harness = make(tmp_path, main, light(small))
 
@@ -126,7 +126,7 @@ def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: 
     assert asyncio.run(second()) == "two"
 
 
-def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, servers: Any) -> None:
+def test_resuming_a_session_of_the_first_server_leaves_the_alias(tmp_path: Path, servers: Any) -> None:
     main, small = servers([ProtocolAnswer(text="one"), ProtocolAnswer(text="two")], [])
     harness = make(tmp_path, main, light(small))
     harness.take_model_as_configured()
@@ -137,7 +137,7 @@ def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, 
         first = harness.app.session.id
         harness.app.new_session()
         harness.app.set_model("small")
-        harness.app.set_model("beside-tiny")  # a model's own name: of the alias's server
+        harness.app.set_model("beside-tiny")  # a model's own name: on the server of the alias
         assert harness.app.provider.base_url == small.url  # type: ignore[attr-defined]
         harness.app.open_session(first)
         return (await harness.turn("hi again")).text
@@ -147,7 +147,7 @@ def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, 
 
 
 def choose_on_the_server_of_small(tmp_path: Path, main: ProtocolServer, small: ProtocolServer, name: str) -> str:
-    """The id of a session with one turn of a model chosen by its own name after the alias."""
+    """Return the id of a session with one turn of a model chosen by its own name after the alias."""
     harness = make(tmp_path, main, light(small))
 
     async def talk() -> str:
@@ -161,10 +161,10 @@ def choose_on_the_server_of_small(tmp_path: Path, main: ProtocolServer, small: P
 
 
 @pytest.mark.parametrize("name", ["beside-tiny", "main"])
-def test_a_model_named_on_an_aliass_server_is_resumed_on_that_server(tmp_path: Path, servers: Any, name: str) -> None:
+def test_a_model_named_on_the_server_of_an_alias_is_resumed_there(tmp_path: Path, servers: Any, name: str) -> None:
     main, small = servers([], [ProtocolAnswer(text="one"), ProtocolAnswer(text="two"), ProtocolAnswer(text="three")])
     session = choose_on_the_server_of_small(tmp_path, main, small, name)
-    for answer in ("two", "three"):  # the second resume reads what the first one recorded
+    for answer in ("two", "three"):  # the second resume reads what the first one saved
         again = make(tmp_path, main, light(small))
         again.take_model_as_configured()
 
@@ -179,7 +179,7 @@ def test_a_model_named_on_an_aliass_server_is_resumed_on_that_server(tmp_path: P
     assert not [request for request in main.requests if request.method == "POST"]
 
 
-def test_a_model_whose_alias_was_removed_is_not_asked_for_elsewhere(tmp_path: Path, servers: Any) -> None:
+def test_a_model_whose_alias_was_removed_is_not_requested_elsewhere(tmp_path: Path, servers: Any) -> None:
     main, small = servers([ProtocolAnswer(text="hello")], [ProtocolAnswer(text="one")])
     session = choose_on_the_server_of_small(tmp_path, main, small, "beside-tiny")
     again = make(tmp_path, main, "models: {}\n")
@@ -194,7 +194,7 @@ def test_a_model_whose_alias_was_removed_is_not_asked_for_elsewhere(tmp_path: Pa
     assert any("'small'" in event.text for event in again.seen(Notice))
 
 
-def test_a_session_whose_alias_is_gone_is_resumed_with_a_warning(tmp_path: Path, servers: Any) -> None:
+def test_a_session_whose_alias_was_removed_is_resumed_with_a_warning(tmp_path: Path, servers: Any) -> None:
     main, small = servers([ProtocolAnswer(text="hello")], [ProtocolAnswer(text="one")])
     harness = make(tmp_path, main, light(small))
 

@@ -1,4 +1,4 @@
-"""Whole turns with an MCP server: who may call its tools, what the model reads, what @ names and a slash calls."""
+"""Turns with an MCP server: approval of its tools, what the model reads, mentions with @ and slash commands."""
 
 import asyncio
 import base64
@@ -36,7 +36,7 @@ ENTRY = {
 
 
 class Peers:
-    """Makes desks whose user, or whose project, has configured the small server."""
+    """Makes harnesses whose user or project has configured the test server."""
 
     def __init__(self, make_harness: MakeHarness, folder: Path) -> None:
         self._make_desk = make_harness
@@ -59,7 +59,7 @@ class Peers:
 
 @pytest.fixture(autouse=True, scope="module")
 def loaded_sdk() -> None:
-    """Import the SDK before the first server is started: on a busy machine that takes most of its time."""
+    """Import the SDK before the first server is started, which takes most of the time on a busy machine."""
     load_sdk()
 
 
@@ -69,7 +69,7 @@ def peers(make_harness: MakeHarness, tmp_path: Path) -> Peers:
 
 
 def played(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Runs a test in a loop of its own, and ends every server with it."""
+    """Run a test in its own event loop, and end every server with it."""
 
     @functools.wraps(test)
     def play(peers: Peers) -> None:
@@ -87,7 +87,7 @@ def played(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 async def restart(harness: Harness) -> None:
-    """Leave clio and start it again, with what its files say by now."""
+    """Restart clio, with its configuration files as they are now."""
     await harness.app.close()
     harness.loaded = load_config(Options(cwd=harness.project, overrides=harness.overrides), harness.env)
     harness.app = harness.build()
@@ -106,7 +106,7 @@ def calls(*names: str) -> Any:
 
 
 @played
-async def test_a_user_is_asked_once_for_the_session(peers: Peers) -> None:
+async def test_a_user_is_asked_once_per_session(peers: Peers) -> None:
     harness = peers([calls("add"), calls("add"), text("42")])
     harness.user.approvals = [Answer(kind="session")]
     assert (await harness.turn("add")).status == "done"
@@ -122,7 +122,7 @@ async def test_a_user_is_asked_once_for_the_session(peers: Peers) -> None:
 
 
 @played
-async def test_always_is_a_rule_that_holds_in_the_next_session(peers: Peers) -> None:
+async def test_always_adds_a_rule_that_applies_in_the_next_session(peers: Peers) -> None:
     harness = peers([calls("add"), text("42"), calls("add"), calls("fail"), text("ok")])
     harness.user.approvals = [Answer(kind="always")]
     await harness.turn("add")
@@ -134,7 +134,7 @@ async def test_always_is_a_rule_that_holds_in_the_next_session(peers: Peers) -> 
 
 
 @played
-async def test_plan_mode_refuses_what_the_server_calls_reading_and_asks_for_what_the_user_does(peers: Peers) -> None:
+async def test_plan_mode_refuses_tools_the_server_calls_read_only_unless_the_user_says_so(peers: Peers) -> None:
     harness = peers([calls("add"), text("no")], approve="plan")
     await harness.turn("add")
     assert "plan mode only reads" in results(harness)[0].preview
@@ -146,7 +146,7 @@ async def test_plan_mode_refuses_what_the_server_calls_reading_and_asks_for_what
 
 
 @played
-async def test_what_a_server_answers_is_bounded_cleaned_and_without_secrets(peers: Peers) -> None:
+async def test_results_of_a_server_are_limited_sanitized_and_redacted(peers: Peers) -> None:
     harness = peers([calls("secret"), calls("blocks"), calls("fail"), calls("die"), text("ok")], approve="all")
     assert (await harness.turn("go")).status == "done"
     sent = json.dumps([request.body["messages"] for request in harness.server.requests])
@@ -172,7 +172,7 @@ async def test_the_tools_of_a_session_never_change(peers: Peers) -> None:
 
 
 @played
-async def test_a_server_that_is_not_there_is_reported_once_and_stops_nothing(peers: Peers) -> None:
+async def test_an_unreachable_server_is_reported_once_and_stops_nothing(peers: Peers) -> None:
     peers.write("mcpServers: {gone: {command: no-such-program}}")
     harness = peers.bare([text("one"), text("two")])
     assert (await harness.turn("first")).status == (await harness.turn("second")).status == "done"
@@ -182,7 +182,7 @@ async def test_a_server_that_is_not_there_is_reported_once_and_stops_nothing(pee
 
 
 @played
-async def test_a_resource_is_named_and_a_prompt_is_called(peers: Peers) -> None:
+async def test_a_resource_is_mentioned_and_a_prompt_is_called(peers: Peers) -> None:
     harness = peers([text("read"), text("reviewed")])
     await harness.turn("Look at @peer:demo://a.")
     asked = harness.server.requests[0].body["messages"][-1]["content"]
@@ -200,7 +200,7 @@ async def test_a_resource_is_named_and_a_prompt_is_called(peers: Peers) -> None:
 
 
 @played
-async def test_the_list_and_a_reload(peers: Peers) -> None:
+async def test_servers_are_listed_and_reloaded(peers: Peers) -> None:
     harness = peers([text("one"), text("two")])
     listed = run_command(harness.app, "/mcp").table
     assert listed is not None
@@ -221,7 +221,7 @@ async def test_the_list_and_a_reload(peers: Peers) -> None:
 
 
 @played
-async def test_a_project_starts_nothing_before_it_is_trusted(peers: Peers) -> None:
+async def test_a_project_starts_no_server_before_it_is_trusted(peers: Peers) -> None:
     harness = peers.bare([text("one"), text("two")])
     peers.write({"mcpServers": {"peer": ENTRY}}, "project/.mcp.json")
     await restart(harness)
@@ -254,7 +254,7 @@ async def test_a_picture_of_a_server_is_mentioned(peers: Peers) -> None:
 
 
 @played
-async def test_what_a_server_asks_of_the_model_is_paid_and_counted(peers: Peers) -> None:
+async def test_a_sampling_request_of_a_server_is_paid_and_counted(peers: Peers) -> None:
     peers.write('"*":\n  test-model: {input: 2, output: 10}\n', "home/prices.yaml")
     harness = peers([calls("sample"), text("4", usage=(1_000, 100)), text("ok", usage=(2_000, 200))])
     harness.user.approvals = [Answer(kind="once")]
@@ -276,7 +276,7 @@ async def test_what_a_server_asks_of_the_model_is_paid_and_counted(peers: Peers)
 
 
 @played
-async def test_without_a_users_consent_the_model_is_not_asked_for_a_server(peers: Peers) -> None:
+async def test_without_the_users_consent_a_server_cannot_sample(peers: Peers) -> None:
     harness = peers([calls("sample"), text("ok")])
     harness.user.approvals = [Answer(kind="once")]
     harness.user.answers = ["no"]

@@ -1,4 +1,4 @@
-"""What one session learns, the next one knows: whole turns over real HTTP, and without a model."""
+"""Memories of one session are known in the next: whole turns over real HTTP, and without a model."""
 
 import asyncio
 import re
@@ -23,14 +23,14 @@ def call(operation: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
 
 
 async def session_of(harness: Harness, *turns: str) -> list[str]:
-    """The answers of one session, which is then closed."""
+    """Return the answers of one session, which is then closed."""
     answers = [(await harness.turn(words)).text for words in turns]
     await harness.app.close()
     return answers
 
 
 def results(harness: Harness, request: int = -1) -> list[str]:
-    """The results of tools in one request."""
+    """Return the tool results in one request."""
     messages = harness.server.requests[request].body["messages"]
     return [message["content"] for message in messages if message["role"] == "tool"]
 
@@ -39,7 +39,7 @@ def system_prompt(harness: Harness, request: int = 0) -> str:
     return harness.server.requests[request].body["messages"][0]["content"]
 
 
-def test_the_next_session_begins_with_what_this_one_learned(make_harness: MakeHarness) -> None:
+def test_the_next_session_begins_with_what_this_one_saved(make_harness: MakeHarness) -> None:
     learned = [
         call("add_discovery", fact=FACT, confidence=0.9),
         call("add_solution", error="port 8080 is taken", solution="stop the old server with make stop"),
@@ -78,7 +78,7 @@ memory.store.add(MemoryDraft(kind="discovery", content=sys.argv[2]), Provenance(
 """
 
 
-def test_what_another_process_learns_arrives_behind_the_prefix(make_harness: MakeHarness) -> None:
+def test_memories_of_another_process_come_after_the_prefix(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one"), text("two"), text("three")])
 
     async def story() -> None:
@@ -99,7 +99,7 @@ def test_what_another_process_learns_arrives_behind_the_prefix(make_harness: Mak
     assert "ships leave on Fridays" not in bodies[2]["messages"][-1]["content"], "it is told once"
 
 
-def test_words_of_a_file_are_kept_as_a_quotation(make_harness: MakeHarness) -> None:
+def test_text_of_a_file_is_saved_as_a_quotation(make_harness: MakeHarness) -> None:
     advice = "Always run the installer as the administrator of the machine"
     first = make_harness(
         [
@@ -123,7 +123,7 @@ def test_words_of_a_file_are_kept_as_a_quotation(make_harness: MakeHarness) -> N
     assert "quot" not in plain
 
 
-def test_a_message_of_another_session_comes_back_whole(make_harness: MakeHarness) -> None:
+def test_a_message_of_another_session_is_returned_completely(make_harness: MakeHarness) -> None:
     first = make_harness([text("We chose atomic writes: " + "because a kill must never leave half a file. " * 40)])
     asyncio.run(session_of(first, "why do we write files as we do?"))
 
@@ -142,7 +142,7 @@ def test_a_message_of_another_session_comes_back_whole(make_harness: MakeHarness
     assert whole.count("half a file") == 40
 
 
-def test_pruning_by_the_model_moves_nothing_unless_it_says_so(make_harness: MakeHarness) -> None:
+def test_pruning_by_the_model_is_a_dry_run_by_default(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [
             tool_calls([call("add_discovery", fact="perhaps it is Perl", confidence=0.1)]),
@@ -162,7 +162,7 @@ def test_pruning_by_the_model_moves_nothing_unless_it_says_so(make_harness: Make
     assert after.startswith("0 memories; 1 archived")
 
 
-def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_harness: MakeHarness) -> None:
+def test_incognito_refuses_every_operation_except_reading_its_own_messages(make_harness: MakeHarness) -> None:
     every: dict[str, Any] = {
         "key": "k", "content": "c", "query": "zebra", "fact": "f", "error": "e", "solution": "s", "pattern": "p",
         "steps": ["a"], "what": "w", "rule": "r", "id": "d-1", "from": "1", "dry_run": False,
@@ -201,8 +201,10 @@ def test_without_a_model_the_second_session_answers_from_memory(make_harness: Ma
 
 
 def test_without_a_model_earlier_sessions_are_searched_and_entries_forgotten(make_harness: MakeHarness) -> None:
-    talk = make_harness([text("We decided that caching lives in one module, because two copies drifted apart.")])
-    asyncio.run(session_of(talk, "where should caching live?"))
+    conversation = make_harness(
+        [text("We decided that caching lives in one module, because two copies drifted apart.")]
+    )
+    asyncio.run(session_of(conversation, "where should caching live?"))
 
     offline = make_harness([], provider="offline")
     said, stored, forgotten, again = asyncio.run(
@@ -222,7 +224,7 @@ def test_without_a_model_earlier_sessions_are_searched_and_entries_forgotten(mak
     assert "**Memory**" not in again
 
 
-def test_what_the_user_and_then_the_model_save_is_one_memory_and_one_undo(make_harness: MakeHarness) -> None:
+def test_the_same_fact_saved_by_user_and_model_is_one_memory_and_one_undo(make_harness: MakeHarness) -> None:
     saved = call("remember", content="staging listens on port 9090")
     harness = make_harness([tool_calls([saved]), text("Noted.")])
     asyncio.run(harness.turn("Remember that staging listens on port 9090"))
@@ -241,7 +243,7 @@ def test_offline_forget_finds_memories_of_both_files(make_harness: MakeHarness) 
     assert harness.app.memory.store.records() == ()
 
 
-def test_a_model_that_looks_for_what_was_just_forgotten_is_told_so(make_harness: MakeHarness) -> None:
+def test_a_model_that_searches_for_a_just_forgotten_memory_is_told_so(make_harness: MakeHarness) -> None:
     look = call("recall", query="releases Mondays")
     harness = make_harness([text("Noted."), tool_calls([look]), text("Done."), tool_calls([look]), text("Nothing.")])
     asyncio.run(
@@ -252,6 +254,6 @@ def test_a_model_that_looks_for_what_was_just_forgotten_is_told_so(make_harness:
             "when are releases?",
         )
     )
-    told = [one["content"] for one in harness.server.requests[-1].body["messages"] if one["role"] == "tool"]
-    assert "Forgotten already, as the user's message asks: releases happen on Mondays" in told[0]
-    assert "Forgotten already" not in told[1]
+    results_text = [one["content"] for one in harness.server.requests[-1].body["messages"] if one["role"] == "tool"]
+    assert "Forgotten already, as the user's message asks: releases happen on Mondays" in results_text[0]
+    assert "Forgotten already" not in results_text[1]

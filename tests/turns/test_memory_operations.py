@@ -10,7 +10,7 @@ from tests.turns.test_memory import call, results, session_of
 
 
 def answer_calls(make_harness: MakeHarness, *calls: tuple[str, dict[str, Any]], said: str = "go on") -> list[str]:
-    """The results of these calls of the model, made in one turn of a new session."""
+    """Return the results of these calls of the model, made in one turn of a new session."""
     harness = make_harness([tool_calls(list(calls)), text("done")])
     asyncio.run(session_of(harness, said))
     return results(harness)
@@ -88,7 +88,7 @@ def test_any_memory_is_updated_and_forgotten_by_its_id_and_has_a_history(make_ha
     assert not any(word in forgotten[2] for word in ("otter", "make test", "hosts"))
 
 
-def test_what_the_user_said_is_not_changed_by_the_model(make_harness: MakeHarness) -> None:
+def test_a_statement_of_the_user_is_not_changed_by_the_model(make_harness: MakeHarness) -> None:
     [saved] = answer_calls(
         make_harness,
         call("remember", kind="preference", content="prefers tabs everywhere"),

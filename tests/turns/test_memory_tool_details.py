@@ -1,4 +1,4 @@
-"""Details of memory_operations and of what the model is told: authors, aliases, keys, sources, stale pages."""
+"""Details of memory_operations and of its results: authors, aliases, keys, sources, outdated pages."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ async def answer(harness: Harness, **arguments: Any) -> str:
     return str(harness.server.requests[-1].body["messages"][-1]["content"])
 
 
-def test_a_preference_that_only_the_model_stated_says_so_everywhere(make_harness: MakeHarness) -> None:
+def test_a_preference_that_only_the_model_stated_is_always_labelled_so(make_harness: MakeHarness) -> None:
     harness = make_harness([])
     sign = "noted by the assistant, unverified"
 
@@ -62,7 +62,7 @@ def test_former_names_of_operations_and_keys_of_notes_are_accepted(make_harness:
     asyncio.run(run())
 
 
-def test_limits_name_the_file_they_are_in(make_harness: MakeHarness) -> None:
+def test_limits_name_their_file(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok."), text("Ok.")])
 
     async def run() -> None:

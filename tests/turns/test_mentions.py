@@ -1,4 +1,4 @@
-"""What a message names with "@", whole turns over real HTTP: what the server is sent, and what the user is told."""
+"""Mentions with "@" in whole turns over real HTTP: what is sent, and what the user is told."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tests.turns.conftest import MakeHarness
 
 
 def say(harness: Harness, *steps: str | Callable[[], object]) -> str:
-    """Run a turn for each text, and what is done between them; the last user message of the last request."""
+    """Run a turn for each text and the functions between them; return the last user message of the last request."""
 
     async def run() -> None:
         for step in steps:
@@ -40,7 +40,7 @@ def told(harness: Harness) -> list[str]:
 
 
 @pytest.mark.fast
-def test_a_file_comes_with_the_words_that_name_it(make_harness: MakeHarness) -> None:
+def test_a_file_is_sent_with_the_message_that_mentions_it(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     sent = say(harness, "why does @calc.py fail?")
     assert '<file source="calc.py">\n1|def add(a, b):' in sent
@@ -51,7 +51,7 @@ def test_a_file_comes_with_the_words_that_name_it(make_harness: MakeHarness) -> 
     assert kept.content == "why does @calc.py fail?"
 
 
-def test_lines_of_a_file(make_harness: MakeHarness) -> None:
+def test_lines_of_a_file_can_be_mentioned(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok"), text("ok")])
     sent = say(harness, "look at @test_calc.py:4-5.", "and @calc.py:40")
     assert (
@@ -62,7 +62,7 @@ def test_lines_of_a_file(make_harness: MakeHarness) -> None:
     assert any(mentions(text, "@calc.py:40", "not added", "3 lines") for text in told(harness))
 
 
-def test_a_mentioned_file_can_be_edited_at_once_and_is_known_when_stale(make_harness: MakeHarness) -> None:
+def test_a_mentioned_file_can_be_edited_at_once_and_its_changes_are_noticed(make_harness: MakeHarness) -> None:
     edit = ("edit_file", {"path": "calc.py", "old_string": "a - b", "new_string": "a + b"})
     harness = make_harness([text("ok"), tool_calls([edit]), text("done")], approve="edits")
     changed = "def add(a, b):\n    return a - b  # mine\n"
@@ -71,7 +71,7 @@ def test_a_mentioned_file_can_be_edited_at_once_and_is_known_when_stale(make_har
 
 
 @pytest.mark.parametrize("words", ["write to dev@calc.py", "add @staticmethod", "an @ alone", "```\n@calc.py\n```"])
-def test_what_is_no_mention_stays_text(make_harness: MakeHarness, words: str) -> None:
+def test_text_that_is_no_mention_is_unchanged(make_harness: MakeHarness, words: str) -> None:
     harness = make_harness([text("ok")])
     assert "<file" not in say(harness, words)
     assert told(harness) == []
@@ -84,20 +84,20 @@ def test_a_folder_is_listed(make_harness: MakeHarness) -> None:
     assert "  keys.py" in say(harness, "what is in @ui/ ?")
 
 
-def test_a_binary_file_is_refused_with_a_sentence(make_harness: MakeHarness) -> None:
+def test_a_binary_file_is_refused_with_a_message(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     (harness.project / "core.bin").write_bytes(b"\0" * 2_000)
     assert "<file" not in say(harness, "see @core.bin")
     assert [mentions(text, "@core.bin", "not added", "binary", "2.0 kB") for text in told(harness)] == [True]
 
 
-def test_secrets_of_a_file_are_replaced(make_harness: MakeHarness) -> None:
+def test_secrets_in_a_file_are_redacted(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     (harness.project / "settings.txt").write_text("password = hunter2hunter2\nAKIAIOSFODNN7EXAMPLE\n", encoding="utf-8")
     assert "AKIAIOSFODNN7EXAMPLE" not in say(harness, "see @settings.txt")
 
 
-def test_a_file_outside_the_workspace_is_asked_about(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_file_outside_the_workspace_needs_approval(make_harness: MakeHarness, tmp_path: Path) -> None:
     outside = tmp_path / "elsewhere.txt"
     outside.write_text("far away\n", encoding="utf-8")
     harness = make_harness([text("ok"), text("ok"), text("ok")])
@@ -108,14 +108,14 @@ def test_a_file_outside_the_workspace_is_asked_about(make_harness: MakeHarness, 
     assert [request.title for request in harness.user.asked] == [f"read {outside}"] * 2
 
 
-def test_an_ignored_file_is_read_when_it_is_named(make_harness: MakeHarness) -> None:
+def test_an_ignored_file_is_read_if_it_is_mentioned(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     (harness.project / "__pycache__").mkdir()
     (harness.project / "__pycache__" / "note.txt").write_text("cached\n", encoding="utf-8")
     assert "1|cached" in say(harness, "see @__pycache__/note.txt")
 
 
-def test_a_long_file_keeps_head_and_tail_and_names_what_is_left_out(make_harness: MakeHarness) -> None:
+def test_a_long_file_is_sent_with_head_and_tail_and_the_gap_is_named(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")], context_window=32_000)
     rows = "".join(f"row {number} of a long file\n" for number in range(1, 5_001))
     (harness.project / "long.txt").write_text(rows, encoding="utf-8")
@@ -126,7 +126,7 @@ def test_a_long_file_keeps_head_and_tail_and_names_what_is_left_out(make_harness
     assert len(sent) < 32_000  # about an eighth of the window, in characters
 
 
-def test_an_earlier_session_and_a_note(make_harness: MakeHarness) -> None:
+def test_an_earlier_session_and_a_note_can_be_mentioned(make_harness: MakeHarness) -> None:
     harness = make_harness([text("The parser is slow."), text("ok"), text("ok")])
 
     def begin_anew() -> None:
@@ -157,7 +157,7 @@ def test_no_file_can_close_its_own_tag(make_harness: MakeHarness) -> None:
     assert sent.count("</context>") == 1
 
 
-def test_the_forms_of_the_original_program_attach_files_and_save_nothing(make_harness: MakeHarness) -> None:
+def test_the_syntax_of_the_original_program_attaches_files_and_saves_nothing(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     sent = say(harness, "#file:calc.py why does it fail? compare #folder:. too")
     assert '<file source="calc.py">\n1|def add(a, b):' in sent

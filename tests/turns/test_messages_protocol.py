@@ -1,4 +1,4 @@
-"""Whole turns over Anthropic Messages: a real clio, a real project, a scripted server over HTTP."""
+"""Turns over Anthropic Messages: a real clio, a real project, a scripted server over HTTP."""
 
 import asyncio
 import base64
@@ -45,7 +45,7 @@ def read(path: str) -> dict[str, Any]:
 
 
 def make_harness(project: Path, home: Path, server: ChatServer, **settings: Any) -> Harness:
-    """A clio that speaks Messages to the server. settings: of the user's own configuration."""
+    """Return a clio that uses Messages with the server. settings: of the user configuration."""
     given = {"api": "messages", "model": "claude-sonnet-5-5", "base_url": server.url} | settings
     home.mkdir(exist_ok=True)
     (home / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in given.items()), encoding="utf-8")
@@ -55,7 +55,7 @@ def make_harness(project: Path, home: Path, server: ChatServer, **settings: Any)
 def run(
     project: Path, tmp_path: Path, replies: list[Script], *texts: str, **settings: Any
 ) -> tuple[Harness, list[Any]]:
-    """The turns of one session, and how each ended."""
+    """Run the turns of one session; return the end of each."""
 
     async def all_turns(harness: Harness) -> list[Any]:
         try:
@@ -76,7 +76,7 @@ def kinds(body: dict[str, Any], number: int) -> list[str]:
     return [block["type"] for block in body["messages"][number]["content"]]
 
 
-def test_thinking_goes_back_with_its_calls_and_the_cache_points_move_on(project: Path, tmp_path: Path) -> None:
+def test_thinking_is_sent_back_with_its_calls_and_the_cache_points_advance(project: Path, tmp_path: Path) -> None:
     replies: list[Script] = [
         answer(SIGNED, "Reading.", read("calc.py"), read("b.py")),
         answer(thinking("Now I know.", "c2lnMg=="), "It adds."),
@@ -106,7 +106,7 @@ def test_an_older_model_thinks_between_its_calls(project: Path, tmp_path: Path) 
     assert [kinds(bodies(harness)[-1], number)[0] for number in (1, 3)] == ["thinking", "thinking"]
 
 
-def test_thinking_survives_a_restart_and_not_a_change_of_the_model(project: Path, tmp_path: Path) -> None:
+def test_thinking_survives_a_restart_but_not_a_change_of_model(project: Path, tmp_path: Path) -> None:
     async def work(server: ChatServer) -> None:
         session = ""
         for model in ("claude-sonnet-5-5", "claude-sonnet-5-5", "claude-opus-5-5"):
@@ -124,7 +124,7 @@ def test_thinking_survives_a_restart_and_not_a_change_of_the_model(project: Path
     assert kinds(other, 1) == ["text"]
 
 
-def test_refused_reasoning_is_dropped_and_the_turn_goes_on(project: Path, tmp_path: Path) -> None:
+def test_refused_reasoning_is_dropped_and_the_turn_continues(project: Path, tmp_path: Path) -> None:
     replies: list[Script] = [
         answer(SIGNED, read("calc.py")),
         refusal(BAD_SIGNATURE),
@@ -137,7 +137,7 @@ def test_refused_reasoning_is_dropped_and_the_turn_goes_on(project: Path, tmp_pa
     assert kinds(bodies(harness)[-1], 3) == ["thinking", "tool_use"]
 
 
-def test_a_paused_turn_goes_on_where_it_stopped(project: Path, tmp_path: Path) -> None:
+def test_a_paused_turn_is_continued(project: Path, tmp_path: Path) -> None:
     search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
     replies: list[Script] = [answer("Searching", search, stop="pause_turn"), answer(" and found.")]
     harness, ends = run(project, tmp_path, replies, "go")
@@ -146,13 +146,13 @@ def test_a_paused_turn_goes_on_where_it_stopped(project: Path, tmp_path: Path) -
     assert bodies(harness)[1]["messages"][-1]["content"][1] == search
 
 
-def test_a_refusal_ends_the_turn_and_says_so(project: Path, tmp_path: Path) -> None:
+def test_a_refusal_ends_the_turn_with_a_message(project: Path, tmp_path: Path) -> None:
     harness, ends = run(project, tmp_path, [answer("I can", stop="refusal")], "go")
     assert ends[0].status == "done"
     assert "warning" in [notice.level for notice in harness.seen(Notice)]
 
 
-def test_a_full_window_without_an_answer_is_trimmed_and_asked_again(project: Path, tmp_path: Path) -> None:
+def test_a_full_window_without_an_answer_is_trimmed_and_tried_again(project: Path, tmp_path: Path) -> None:
     replies: list[Script] = [
         answer("x" * 4_000),
         answer("y" * 4_000),
@@ -166,7 +166,7 @@ def test_a_full_window_without_an_answer_is_trimmed_and_asked_again(project: Pat
 
 
 @pytest.mark.parametrize("kind", ["overloaded_error", "api_error", "rate_limit_error", "timeout_error"])
-def test_an_error_inside_the_stream_is_tried_again(project: Path, tmp_path: Path, kind: str) -> None:
+def test_an_error_inside_the_stream_is_retried(project: Path, tmp_path: Path, kind: str) -> None:
     def render(_: Recorded) -> Iterator[Part]:
         yield event("message_start", message={"usage": {"input_tokens": 5, "output_tokens": 1}})
         yield event("error", error={"type": kind, "message": "Overloaded, retry in 0.01s"})
@@ -176,7 +176,7 @@ def test_an_error_inside_the_stream_is_tried_again(project: Path, tmp_path: Path
     assert len(harness.seen(Retrying)) == 1
 
 
-def test_an_error_inside_the_stream_that_no_try_helps_ends_the_turn(project: Path, tmp_path: Path) -> None:
+def test_a_permanent_error_inside_the_stream_ends_the_turn(project: Path, tmp_path: Path) -> None:
     def render(_: Recorded) -> Iterator[Part]:
         yield event("error", error={"type": "authentication_error", "message": "invalid x-api-key"})
 
@@ -185,7 +185,7 @@ def test_an_error_inside_the_stream_that_no_try_helps_ends_the_turn(project: Pat
     assert not harness.seen(Retrying)
 
 
-def test_a_stream_that_breaks_off_is_asked_for_again(project: Path, tmp_path: Path) -> None:
+def test_an_interrupted_stream_is_requested_again(project: Path, tmp_path: Path) -> None:
     def render(_: Recorded) -> Iterator[Part]:
         yield event("message_start", message={"usage": {"input_tokens": 5, "output_tokens": 1}})
         yield event("content_block_start", index=0, content_block={"type": "text", "text": ""})
@@ -196,7 +196,7 @@ def test_a_stream_that_breaks_off_is_asked_for_again(project: Path, tmp_path: Pa
     assert (ends[0].text, harness.shown) == ("Hello.", "Hello.")
 
 
-def test_an_answer_that_is_not_streamed(project: Path, tmp_path: Path) -> None:
+def test_an_answer_that_is_not_streamed_is_read(project: Path, tmp_path: Path) -> None:
     harness, ends = run(
         project, tmp_path, [whole(SIGNED, "Reading.", read("b.py"), stop="tool_use"), whole("B.")], "go"
     )
@@ -204,7 +204,7 @@ def test_an_answer_that_is_not_streamed(project: Path, tmp_path: Path) -> None:
     assert kinds(bodies(harness)[1], 1) == ["thinking", "text", "tool_use"]
 
 
-def test_reads_and_writes_of_the_cache_are_billed(project: Path, tmp_path: Path) -> None:
+def test_cache_reads_and_writes_are_billed(project: Path, tmp_path: Path) -> None:
     usage = {
         "input_tokens": 10,
         "cache_read_input_tokens": 1_000_000,
@@ -217,12 +217,12 @@ def test_reads_and_writes_of_the_cache_are_billed(project: Path, tmp_path: Path)
     bill = harness.app.session.bills[0]
     assert (bill.prompt_tokens, bill.cached_tokens, bill.cache_write_tokens) == (1_200_010, 1_000_000, 200_000)
     assert (bill.cache_write_1h_tokens, bill.reasoning_tokens) == (100_000, 400)
-    # 10 × $2 + 1M × $0.10 + 0.1M × $2.50 + 0.1M × $4 + 1,000 × $10, a million tokens each
+    # 10 × $2 + 1M × $0.10 + 0.1M × $2.50 + 0.1M × $4 + 1,000 × $10, per million tokens
     assert bill.cost == 20 + 100_000 + 250_000 + 400_000 + 10_000
     assert ends[0].usage.cache_write_tokens == 200_000
 
 
-def test_the_lifetime_of_the_cache_is_a_setting(project: Path, tmp_path: Path) -> None:
+def test_the_lifetime_of_the_cache_is_configurable(project: Path, tmp_path: Path) -> None:
     harness, _ = run(project, tmp_path, [answer("Ok.")], "go", cache_ttl="1h")
     assert bodies(harness)[0]["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
 
@@ -237,7 +237,7 @@ def test_parallel_calls_and_their_results_are_one_message_each(project: Path, tm
     assert points(body)[2:] == ["0.0", "2.24"]
 
 
-def test_an_interrupted_turn_is_followed_by_one_the_server_takes(project: Path, tmp_path: Path) -> None:
+def test_an_interrupted_turn_is_followed_by_one_the_server_accepts(project: Path, tmp_path: Path) -> None:
     async def work(harness: Harness) -> None:
         task = asyncio.create_task(harness.app.run_turn("go"))
         await wait_until_async(lambda: harness.shown)
@@ -265,7 +265,7 @@ def test_an_interrupted_turn_is_followed_by_one_the_server_takes(project: Path, 
 
 
 @pytest.mark.parametrize("path", ["/anthropic", "/api/anthropic/v1", "/anthropic/v1/messages"])
-def test_any_address_with_anthropic_in_its_path_speaks_messages(project: Path, tmp_path: Path, path: str) -> None:
+def test_any_url_with_anthropic_in_its_path_uses_messages(project: Path, tmp_path: Path, path: str) -> None:
     with MessagesServer([answer("Hello.")]) as server:
         base = f"http://127.0.0.1:{server.port}{path}"
         env = dict(os.environ) | {
@@ -290,7 +290,7 @@ def test_any_address_with_anthropic_in_its_path_speaks_messages(project: Path, t
         (400, "Your credit balance is too low to access the Anthropic API.", "no credit left"),
     ],
 )
-def test_what_only_the_user_can_mend_is_said_in_one_sentence(
+def test_errors_that_only_the_user_can_fix_are_one_sentence(
     project: Path, tmp_path: Path, status: int, text: str, said: str
 ) -> None:
     kind = {401: "authentication_error", 404: "not_found_error"}.get(status, "invalid_request_error")
@@ -299,7 +299,7 @@ def test_what_only_the_user_can_mend_is_said_in_one_sentence(
     assert said in ends[0].error
 
 
-def test_refusals_both_ways_end_and_are_remembered(project: Path, tmp_path: Path) -> None:
+def test_refusals_of_both_variants_end_and_are_remembered(project: Path, tmp_path: Path) -> None:
     replies: list[Script] = [
         refusal("adaptive thinking is not supported on this model"),
         refusal('"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".'),
@@ -319,7 +319,7 @@ def test_a_server_that_refuses_everything_ends_the_turn(project: Path, tmp_path:
     assert len(harness.server.requests) < 8
 
 
-def test_a_picture_is_sent_with_the_words(project: Path, tmp_path: Path) -> None:
+def test_a_picture_is_sent_with_the_text(project: Path, tmp_path: Path) -> None:
     (project / "dot.png").write_bytes(DOT)
     harness, _ = run(project, tmp_path, [answer("A dot.")], "what is on @dot.png?")
     first = bodies(harness)[0]["messages"][0]["content"]

@@ -31,7 +31,7 @@ def listed(harness: Harness) -> CommandResult:
     return asyncio.run(ask())
 
 
-def test_what_the_server_offers_with_window_and_price(make_harness: MakeHarness) -> None:
+def test_the_models_of_the_server_are_listed_with_window_and_price(make_harness: MakeHarness) -> None:
     models = [{"id": "test-model", "max_model_len": 32_768}, {"id": "big"}, {"id": "Alpha"}]
     harness = make_harness([], models=models)
     (harness.loaded.home / "prices.yaml").parent.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def test_what_the_server_offers_with_window_and_price(make_harness: MakeHarness)
     result = listed(harness)
     assert result.table is not None
     assert result.table.rows == (
-        ("→", "test-model", "33k", "$0", "$0", "$0", "", ""),  # nothing is paid for a server on this machine
+        ("→", "test-model", "33k", "$0", "$0", "$0", "", ""),  # a server on this machine is free
         ("", "Alpha", "", "$0", "$0", "$0", "", ""),
         ("", "big", "", "$1.50", "$6.00", "$1.50", "", ""),
     )
@@ -52,7 +52,7 @@ def test_what_the_server_offers_with_window_and_price(make_harness: MakeHarness)
     assert [one.text for one, _ in complete_command_line(harness.app, "/model al")] == ["Alpha"]
 
 
-def test_a_long_list_is_bounded_and_what_the_server_does_not_list_is_marked(make_harness: MakeHarness) -> None:
+def test_a_long_list_is_shortened_and_models_the_server_does_not_list_are_marked(make_harness: MakeHarness) -> None:
     harness = make_harness([], models=[{"id": f"m{number:04}"} for number in range(2 * MAX_SHOWN_MODELS)])
     result = listed(harness)
     assert result.table is not None and len(result.table.rows) == MAX_SHOWN_MODELS
@@ -61,13 +61,13 @@ def test_a_long_list_is_bounded_and_what_the_server_does_not_list_is_marked(make
 
 
 @pytest.mark.parametrize(("models", "said"), [(error(500), "did not list its models"), ([], "lists no models")])
-def test_a_server_that_does_not_say_is_no_error(make_harness: MakeHarness, models: object, said: str) -> None:
+def test_a_server_without_a_list_is_no_error(make_harness: MakeHarness, models: object, said: str) -> None:
     result = listed(make_harness([], models=models))
     assert result.ok and said in result.text
     assert "`test-model` at" in result.text
 
 
-def test_what_each_model_takes_is_shown_and_the_list_can_be_chosen_from(make_harness: MakeHarness) -> None:
+def test_inputs_of_each_model_are_shown_and_a_model_can_be_chosen(make_harness: MakeHarness) -> None:
     harness = make_harness([], models=[{"id": "gpt-5.1"}, {"id": "gpt-4o"}, {"id": "codestral"}])
     result = listed(harness)
     assert result.table is not None

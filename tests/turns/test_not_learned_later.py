@@ -1,4 +1,4 @@
-"""What the user kept out of memory, or took out of it, is not learned when sessions are consolidated."""
+"""What the user excluded from memory or removed is not saved when sessions are consolidated."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ def contents(harness: Harness) -> list[str]:
 
 
 def consolidate_later(harness: Harness) -> list[str]:
-    """The memories after the session has ended, the next one has begun, and its start has consolidated."""
+    """Return the memories after the session ended and the start of the next one consolidated it."""
 
     async def restart() -> None:
         await harness.app.close()
@@ -29,7 +29,7 @@ def consolidate_later(harness: Harness) -> list[str]:
     return contents(harness)
 
 
-def test_a_turn_while_memory_is_off_is_never_learned(make_harness: MakeHarness) -> None:
+def test_a_turn_while_memory_is_off_is_never_consolidated(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Yes."), text("Good."), text("Fine.")])
     asyncio.run(harness.turn("remember that we deploy with make ship"))
     run_command(harness.app, "/memory off")
@@ -45,7 +45,7 @@ def test_a_turn_while_memory_is_off_is_never_learned(make_harness: MakeHarness) 
     assert flags == [False, True, False]
 
 
-def test_what_was_undone_is_not_learned_again(make_harness: MakeHarness) -> None:
+def test_an_undone_memory_is_not_saved_again(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Yes.")])
     asyncio.run(harness.turn("remember that we use tabs"))
     assert [content for content in contents(harness) if "tabs" in content]
@@ -54,7 +54,7 @@ def test_what_was_undone_is_not_learned_again(make_harness: MakeHarness) -> None
     assert consolidate_later(harness) == []
 
 
-def test_a_correction_that_was_undone_refutes_nothing_later(make_harness: MakeHarness) -> None:
+def test_an_undone_correction_corrects_nothing_later(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Yes."), text("Yes.")])
     asyncio.run(harness.turn("remember: the staging database is on db2"))
     before = contents(harness)
@@ -73,7 +73,7 @@ def test_a_correction_that_was_undone_refutes_nothing_later(make_harness: MakeHa
         "I prefer short commit messages.",
     ],
 )
-def test_what_was_undone_is_not_learned_again_in_other_words(make_harness: MakeHarness, said: str) -> None:
+def test_an_undone_memory_is_not_saved_again_in_other_words(make_harness: MakeHarness, said: str) -> None:
     harness = make_harness([text("Yes."), text("Yes.")])
     asyncio.run(harness.turn(said))
     assert contents(harness)
@@ -82,7 +82,7 @@ def test_what_was_undone_is_not_learned_again_in_other_words(make_harness: MakeH
     assert consolidate_later(harness) == []
 
 
-def test_what_was_forgotten_is_not_learned_again_until_it_is_said_again(make_harness: MakeHarness) -> None:
+def test_a_forgotten_memory_is_not_saved_again_until_it_is_stated_again(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Yes."), text("Yes.")])
     asyncio.run(harness.turn("remember: the staging database is on db2"))
     run_command(harness.app, f"/memory forget {harness.app.memory.store.records()[0].id}")
@@ -112,7 +112,7 @@ def test_what_was_forgotten_is_not_learned_again_until_it_is_said_again(make_har
         (["the API listens on port 8080", "forget the rule about tabs"], ["the API listens on port 8080"]),
     ],
 )
-def test_what_the_session_corrected_or_took_back_is_not_learned(
+def test_statements_corrected_or_withdrawn_in_the_session_are_not_saved(
     make_harness: MakeHarness, said: list[str], learned: list[str], remembers: str
 ) -> None:
     harness = make_harness([text("Yes.")] * len(said), notice=remembers)

@@ -1,4 +1,4 @@
-"""What a user says about how things are to be done: remembered in one line, asked about where in doubt, undone."""
+"""Instructions of a user are remembered with one line of output, confirmed if unclear, and can be undone."""
 
 import subprocess
 import sys
@@ -33,14 +33,14 @@ def words_of(server: ChatServer) -> str:
     return str(server.requests[-1].body["messages"][-1]["content"])
 
 
-def test_a_rule_holds_at_once_and_in_every_later_session_and_can_be_undone(place: Place, server: ChatServer) -> None:
+def test_a_rule_applies_at_once_and_in_every_later_session_and_can_be_undone(place: Place, server: ChatServer) -> None:
     server.add(text("Understood."), text("Hello."), text("Hello again."))
     with place.clio(columns=100, lines=40) as clio:
         clio.wait_for("test-model · ask")
         clio.line("Never push to main on Fridays.")
         clio.wait_for("Saved to user memory: never push to main on Fridays (hard limit) · /memory undo")
         clio.wait_for("Understood.")
-        assert "never push to main on Fridays" in words_of(server)  # said again where limits stand, not only as said
+        assert "never push to main on Fridays" in words_of(server)  # with the limits too
         assert words_of(server).index("<hard_limits") < words_of(server).index("Never push")
         clio.line("/exit")
         clio.wait_exit()
@@ -60,7 +60,7 @@ def test_a_rule_holds_at_once_and_in_every_later_session_and_can_be_undone(place
         assert "Fridays" not in str(server.requests[-1].body)
 
 
-def test_a_rule_is_kept_in_a_one_shot_run_too_and_said_on_the_error_stream(place: Place, server: ChatServer) -> None:
+def test_a_rule_is_saved_in_a_one_shot_run_too_and_reported_on_stderr(place: Place, server: ChatServer) -> None:
     server.add(text("Understood."), text("Hello."))
     command = [sys.executable, "-m", "clio", "-p"]
     env = place.env()
@@ -81,7 +81,7 @@ def test_a_rule_is_kept_in_a_one_shot_run_too_and_said_on_the_error_stream(place
     assert "always run make lint" in str(server.requests[-1].body)
 
 
-def test_with_notice_off_nothing_is_noticed(place: Place, server: ChatServer) -> None:
+def test_with_auto_remember_off_nothing_is_saved(place: Place, server: ChatServer) -> None:
     (place.home / ".clio" / "config.yaml").write_text("notice: false\n", encoding="utf-8")
     server.add(text("Understood."))
     with place.clio(columns=100, lines=40) as clio:
@@ -93,7 +93,9 @@ def test_with_notice_off_nothing_is_noticed(place: Place, server: ChatServer) ->
 
 
 @pytest.mark.parametrize(("key", "kept"), [("y", True), ("n", False)])
-def test_what_may_be_meant_for_now_is_asked_about(place: Place, server: ChatServer, key: str, kept: bool) -> None:
+def test_a_limit_that_may_be_temporary_needs_confirmation(
+    place: Place, server: ChatServer, key: str, kept: bool
+) -> None:
     server.add(text("Understood."), text("Hello."))
     with place.clio(columns=100, lines=40) as clio:
         clio.wait_for("test-model · ask")
@@ -107,7 +109,7 @@ def test_what_may_be_meant_for_now_is_asked_about(place: Place, server: ChatServ
 
 
 @pytest.mark.parametrize("limit", ["don't add comments in this function", "don't touch the tests in this commit"])
-def test_a_limit_for_one_place_of_the_task_is_not_asked_about(place: Place, server: ChatServer, limit: str) -> None:
+def test_a_limit_for_one_part_of_the_task_needs_no_confirmation(place: Place, server: ChatServer, limit: str) -> None:
     server.add(text("Understood."))
     with place.clio(columns=100, lines=40) as clio:
         clio.wait_for("test-model · ask")
@@ -119,7 +121,7 @@ def test_a_limit_for_one_place_of_the_task_is_not_asked_about(place: Place, serv
     assert limit.removeprefix("don't ") in str(server.requests[-1].body).partition("</stated_limits>")[0]
 
 
-def test_a_blank_row_is_between_a_message_and_what_was_remembered_from_it(place: Place, server: ChatServer) -> None:
+def test_a_blank_row_separates_a_message_from_what_was_remembered(place: Place, server: ChatServer) -> None:
     server.add(text("Noted."), text("Noted."))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -130,7 +132,7 @@ def test_a_blank_row_is_between_a_message_and_what_was_remembered_from_it(place:
             rows = [line.rstrip() for line in clio.text.splitlines()]
             saved = next(number for number, row in enumerate(rows) if row.startswith("Saved") and fact in row)
             assert rows[saved - 1] == "" and rows[saved - 2].endswith(f"remember that {fact}")
-            clio.line("/scenario")  # what a command shows belongs to the same section of the screen
+            clio.line("/scenario")  # output of a command belongs to the same section of the screen
             clio.wait_for("task type")
         clio.line("/exit")
         clio.wait_exit()

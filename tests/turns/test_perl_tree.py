@@ -1,4 +1,4 @@
-"""A project the Perl original worked in: clio opens what it finds there, goes on with it, and loses nothing of it."""
+"""A project of the Perl original: clio opens its files, continues with them, and loses nothing."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ MEMORY = "memory_operations"
 def project(tmp_path: Path) -> Path:
     make_repository(tmp_path / "project", {"app.py": "print('hi')\n"})
     lay_out_perl_tree(tmp_path / "project" / ".clio")
-    # What the original left there counts as the user's own once the user trusts the project.
+    # Files of the original count as the user's own once the user trusts the project.
     home = tmp_path / "home"
     trust_project(load_config(Options(cwd=tmp_path / "project"), {"HOME": str(home), "CLIO_HOME": str(home)}))
     return tmp_path / "project"
@@ -45,7 +45,7 @@ def store_of(project: Path) -> SessionStore:
 
 
 def turn(project: Path, server: ChatServer, asked: str, session: str | None = None) -> str:
-    """One turn of a new clio in this process; its answer."""
+    """Run one turn of a new clio in this process; return its answer."""
 
     async def go(harness: Harness) -> str:
         if session:
@@ -59,7 +59,7 @@ def turn(project: Path, server: ChatServer, asked: str, session: str | None = No
 
 
 def words(request: Any, role: str = "user") -> list[str]:
-    """The texts of a request's messages of one role."""
+    """Return the texts of a request's messages of one role."""
     return [message["content"] for message in request.body["messages"] if message["role"] == role]
 
 
@@ -74,7 +74,7 @@ def words(request: Any, role: str = "user") -> list[str]:
         (TRIMMED, TRIMMED, "request 30:"),
     ],
 )
-def test_each_session_goes_on_with_a_real_turn(
+def test_each_session_is_continued_with_a_real_turn(
     project: Path, server: ChatServer, asked_for: str, session: str, said: str
 ) -> None:
     before = (project / ".clio" / "sessions" / f"{session}.json").read_bytes()
@@ -84,7 +84,7 @@ def test_each_session_goes_on_with_a_real_turn(
     assert any(said in content for content in words(server.requests[0]))
     assert [message["role"] for message in server.requests[0].body["messages"]].count("system") == 1
     assert words(server.requests[1], "tool")[-1].count("print('hi')") == 1
-    # Each call has its result: servers refuse anything else.
+    # Each call has its result, otherwise servers refuse the request.
     calls = [call["id"] for message in server.requests[1].body["messages"] for call in message.get("tool_calls", [])]
     answers = [message["tool_call_id"] for message in server.requests[1].body["messages"] if message["role"] == "tool"]
     assert sorted(calls) == sorted(answers)
@@ -94,7 +94,7 @@ def test_each_session_goes_on_with_a_real_turn(
     assert [message.content for message in store_of(project).read(session)][-1] == "Went on."
 
 
-def test_what_clio_has_no_use_for_stays_as_it_is(project: Path, server: ChatServer) -> None:
+def test_files_that_clio_does_not_use_are_unchanged(project: Path, server: ChatServer) -> None:
     untouched = [project / ".clio" / "vault", project / ".clio" / "sessions" / "EXAMPLE.lock"]
     before = snapshot(*untouched)
     for session in (LONG, TRIMMED):
@@ -103,7 +103,7 @@ def test_what_clio_has_no_use_for_stays_as_it_is(project: Path, server: ChatServ
     assert snapshot(*untouched) == before
 
 
-def test_the_whole_of_an_output_is_read(project: Path, server: ChatServer) -> None:
+def test_a_complete_output_can_be_read(project: Path, server: ChatServer) -> None:
     handles: list[str] = []
 
     def ask(body: dict[str, Any]) -> Reply:
@@ -132,14 +132,14 @@ def test_the_whole_of_an_output_is_read(project: Path, server: ChatServer) -> No
 
 
 def read_what_was_found(body: dict[str, Any]) -> Reply:
-    """A call that reads the message which the last search offers, with the arguments it names."""
+    """Return a call that reads the message offered by the last search, with its arguments."""
     offer = re.search(r'session="([^"]+)", from="([^"]+)"', body["messages"][-1]["content"])
     assert offer
     where = {"session": offer[1], "from": offer[2]}
     return tool_calls([(MEMORY, {"operation": "recall_messages", **where})])
 
 
-def test_search_and_export_know_the_whole_of_an_output(project: Path, server: ChatServer) -> None:
+def test_search_and_export_include_complete_outputs(project: Path, server: ChatServer) -> None:
     before = snapshot(project / ".clio" / "sessions")
     page = export_session(store_of(project), LONG, "md", redact=lambda text: text, now=1.0)
     assert "log line 4321\n" in page
@@ -156,7 +156,7 @@ def test_search_and_export_know_the_whole_of_an_output(project: Path, server: Ch
     assert read.startswith("[earlier messages, word for word") and "log line 620" in read
 
 
-def test_the_list_of_work_goes_on(project: Path, server: ChatServer) -> None:
+def test_the_todo_list_is_continued(project: Path, server: ChatServer) -> None:
     update = {"operation": "update", "todos": [{"id": 2, "status": "completed"}]}
     server.add(tool_calls([("todo_operations", update)]), text("Done."))
     assert turn(project, server, "the bug is fixed", LONG) == "Done."
@@ -168,8 +168,8 @@ def test_the_list_of_work_goes_on(project: Path, server: ChatServer) -> None:
     ]
 
 
-def test_knowledge_notes_and_archives_answer_in_a_new_session(project: Path, server: ChatServer) -> None:
-    """What was trimmed out of a session is found in its archive."""
+def test_knowledge_notes_and_archives_are_found_in_a_new_session(project: Path, server: ChatServer) -> None:
+    """Trimmed messages of a session are found in its archive."""
     trimmed = store_of(project).read(TRIMMED)
     asked = next(m for m in trimmed if isinstance(m, UserMessage) and m.content.startswith("request 15:"))
     archived_words = " ".join(asked.content.split()[2:9])
@@ -188,11 +188,11 @@ def test_knowledge_notes_and_archives_answer_in_a_new_session(project: Path, ser
     system = words(server.requests[0], "system")[0]
     for fact in ("All file writes use atomic temp+rename", "not JSON – naïve parsers fail", "permission denied"):
         assert fact in system
-    notes, plain, archived, mended = words(server.requests[1], "tool")
+    notes, plain, archived, repaired = words(server.requests[1], "tool")
     assert "données 漢字" in notes
     assert "ascii only" in plain
     assert f'session="{TRIMMED[-8:]}"' in archived and " ".join(archived_words.split()[:3]) in archived
-    assert f'session="{TWICE[-8:]}"' in mended
+    assert f'session="{TWICE[-8:]}"' in repaired
 
 
 def test_knowledge_of_all_kinds_is_read_and_kept(project: Path, server: ChatServer) -> None:
@@ -213,7 +213,7 @@ def test_knowledge_of_all_kinds_is_read_and_kept(project: Path, server: ChatServ
         assert after[kind] == before[kind]
 
 
-def test_a_note_is_mended_on_disk_by_the_next_store_only(project: Path, server: ChatServer) -> None:
+def test_a_note_is_repaired_on_disk_only_by_the_next_store(project: Path, server: ChatServer) -> None:
     path = project / ".clio" / "memory" / "auth_bug_analysis.json"
     before = path.read_bytes()
     server.add(tool_calls([(MEMORY, {"operation": "retrieve", "key": "auth_bug_analysis"})]), text("Yes."))

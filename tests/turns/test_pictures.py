@@ -1,4 +1,4 @@
-"""Pictures named in a message, whole turns over real HTTP: sent, kept, refused, and there after a restart."""
+"""Pictures mentioned in a message, in whole turns over real HTTP: sent, saved, refused, and resumed."""
 
 import asyncio
 import base64
@@ -25,7 +25,7 @@ def draw(harness: Harness, name: str = "shot.png", data: bytes = PNG) -> None:
 
 
 def say(harness: Harness, *steps: str | Callable[[], object]) -> Any:
-    """Run a turn for each text, and what is done between them; the messages of the last request."""
+    """Run a turn for each text and the functions between them; return the messages of the last request."""
 
     async def run() -> None:
         for step in steps:
@@ -42,7 +42,7 @@ def told(harness: Harness) -> list[str]:
     return [event.text for event in harness.seen(Notice)]
 
 
-def test_a_picture_goes_with_the_words_that_name_it_and_stays_the_same_later(make_harness: MakeHarness) -> None:
+def test_a_picture_is_sent_with_the_message_and_unchanged_later(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a cat"), text("yes")], model="gpt-4o")
     draw(harness)
     messages = say(harness, "what is on @shot.png?", "are you sure?")
@@ -54,7 +54,7 @@ def test_a_picture_goes_with_the_words_that_name_it_and_stays_the_same_later(mak
     assert told(harness) == ["+ shot.png · png, 1.0 kB"]
 
 
-def test_a_picture_is_kept_with_the_session(make_harness: MakeHarness) -> None:
+def test_a_picture_is_saved_with_the_session(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a cat"), text("still")], model="gpt-4o")
     draw(harness)
     say(harness, "what is on @shot.png?")
@@ -79,14 +79,14 @@ def test_a_branch_has_the_picture_too(make_harness: MakeHarness) -> None:
     copy.close()
 
 
-def test_a_model_that_takes_none_is_named_and_setting_it_helps(make_harness: MakeHarness) -> None:
+def test_a_model_without_pictures_is_named_and_the_setting_helps(make_harness: MakeHarness) -> None:
     harness = make_harness([text("what?")])
     draw(harness)
     assert isinstance(say(harness, "see @shot.png")[-1]["content"], str)
     assert mentions(told(harness)[0], "'test-model'", "not known", "images")
 
 
-def test_a_model_without_eyes_is_sent_the_words_of_an_earlier_picture(make_harness: MakeHarness) -> None:
+def test_a_model_without_pictures_gets_a_text_for_an_earlier_picture(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a cat"), text("hm")], model="gpt-4o")
     draw(harness)
     messages = say(harness, "see @shot.png", lambda: harness.app.set_model("gpt-3.5-turbo"), "and?")
@@ -103,14 +103,14 @@ def test_a_model_without_eyes_is_sent_the_words_of_an_earlier_picture(make_harne
         ("fake.png", b"just words", "it is not a png, jpg, gif or webp image"),
     ],
 )
-def test_what_cannot_be_sent_is_reported(make_harness: MakeHarness, name: str, data: bytes, why: str) -> None:
+def test_a_picture_that_cannot_be_sent_is_reported(make_harness: MakeHarness, name: str, data: bytes, why: str) -> None:
     harness = make_harness([text("ok")], model="gpt-4o")
     draw(harness, name, data)
     assert isinstance(say(harness, f"see @{name}")[-1]["content"], str)
     assert told(harness) == [f"@{name} was not added: {why}"]
 
 
-def test_a_picture_whose_bytes_are_gone_is_named_in_its_place(make_harness: MakeHarness) -> None:
+def test_a_picture_whose_file_is_gone_is_replaced_by_its_name(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a cat"), text("hm")], model="gpt-4o")
     draw(harness)
     say(harness, "see @shot.png")
@@ -123,13 +123,13 @@ def test_a_picture_whose_bytes_are_gone_is_named_in_its_place(make_harness: Make
     assert mentions(say(harness, "and?")[1]["content"][1]["text"], "image", "shot.png", "no longer stored")
 
 
-def test_a_pasted_picture_is_named_by_its_number(make_harness: MakeHarness) -> None:
+def test_a_pasted_picture_is_mentioned_by_its_number(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a cat")], model="gpt-4o")
     number = harness.app.pending_input.add_image(PNG)
     assert say(harness, f"see @clipboard:{number}")[-1]["content"][1]["image_url"]["url"] == URL
 
 
-def test_a_picture_weighs_a_thousand_tokens(make_harness: MakeHarness) -> None:
+def test_a_picture_counts_as_a_thousand_tokens(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a cat")], model="gpt-4o")
     draw(harness)
     say(harness, "see @shot.png")
@@ -139,7 +139,7 @@ def test_a_picture_weighs_a_thousand_tokens(make_harness: MakeHarness) -> None:
     assert message_units(said) - message_units(bare) == 4 * IMAGE_TOKENS
 
 
-def test_nothing_of_a_picture_is_stored_in_incognito(make_harness: MakeHarness) -> None:
+def test_no_picture_is_saved_in_incognito(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a cat")], model="gpt-4o", incognito=True)
     draw(harness)
     assert say(harness, "see @shot.png")[-1]["content"][1]["image_url"]["url"] == URL

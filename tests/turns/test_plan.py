@@ -1,4 +1,4 @@
-"""Plan mode in whole turns: only reading happens, the list becomes the plan, the model is told where it is."""
+"""Plan mode in whole turns: it only reads, the todo list becomes the plan, and the model knows its state."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ def results(harness: Harness) -> list[ToolMessage]:
 
 
 def reopened(harness: Harness, session_id: str) -> App:
-    """A new clio on the same session, as after the old one was killed."""
+    """Return a new clio on the same session, as after the old one was killed."""
     kill(harness.app.session)
     harness.app = harness.build()
     harness.app.open_session(session_id)
@@ -52,13 +52,13 @@ def reopened(harness: Harness, session_id: str) -> App:
 
 
 def last_words(harness: Harness, number: int = -1) -> str:
-    """What the user's message of a request holds, context and all."""
+    """Return the user message of a request with its context."""
     said = [one for one in harness.server.requests[number].body["messages"] if one["role"] == "user"]
     return said[-1]["content"]
 
 
 def tree(project: Path) -> dict[str, bytes]:
-    """Every file outside of clio's own folder and git's."""
+    """Return every file outside clio's own folder and git's."""
     return {
         str(path.relative_to(project)): path.read_bytes()
         for path in sorted(project.parent.rglob("*"))
@@ -68,7 +68,7 @@ def tree(project: Path) -> dict[str, bytes]:
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("number", range(len(ACTS)))
-def test_whatever_the_model_calls_nothing_is_written_and_nothing_runs(make_harness: MakeHarness, number: int) -> None:
+def test_whatever_the_model_calls_nothing_is_written_or_run(make_harness: MakeHarness, number: int) -> None:
     harness = make_harness([tool_calls([ACTS[number]]), text("I see.")], approve="plan")
     (harness.project / "test_calc.py").write_text("# mine\n", encoding="utf-8")
     before, head = tree(harness.project), git(harness.project, "rev-parse", "HEAD")
@@ -83,7 +83,7 @@ def test_whatever_the_model_calls_nothing_is_written_and_nothing_runs(make_harne
     assert not (harness.project / ".clio" / "memory").exists()
 
 
-def test_what_only_reads_runs_and_the_model_may_ask(make_harness: MakeHarness) -> None:
+def test_read_only_calls_run_and_the_model_may_ask(make_harness: MakeHarness) -> None:
     reads = [
         ("read_file", {"path": "calc.py"}),
         ("search_text", {"pattern": "add"}),
@@ -98,7 +98,7 @@ def test_what_only_reads_runs_and_the_model_may_ask(make_harness: MakeHarness) -
     assert harness.user.questions == ["Which one?"]
 
 
-def test_a_job_is_looked_at_and_not_ended(make_harness: MakeHarness) -> None:
+def test_a_job_can_be_read_but_not_ended(make_harness: MakeHarness) -> None:
     start = ("run_command", {"command": "echo up; sleep 60", "background": True})
     looks = [("job_output", {"job": "job1"}), ("job_stop", {"job": "job1"})]
     harness = make_harness([tool_calls([start]), text("It runs."), tool_calls(looks), text("I see.")], approve="all")
@@ -115,7 +115,7 @@ def test_a_job_is_looked_at_and_not_ended(make_harness: MakeHarness) -> None:
     assert "plan mode" in results(harness)[-1].content
 
 
-def test_the_model_learns_the_mode_and_the_prefix_stays_the_same(make_harness: MakeHarness) -> None:
+def test_the_model_is_told_the_mode_and_the_prefix_stays_the_same(make_harness: MakeHarness) -> None:
     harness = make_harness([text("One."), tool_calls([PLAN]), text("Two."), text("Three."), text("Four.")])
 
     async def story() -> None:
@@ -137,7 +137,7 @@ def test_the_model_learns_the_mode_and_the_prefix_stays_the_same(make_harness: M
     assert len(heads) == 1
 
 
-def test_a_plan_is_proposed_approved_and_carried_out(make_harness: MakeHarness) -> None:
+def test_a_plan_is_proposed_approved_and_executed(make_harness: MakeHarness) -> None:
     fix = ("edit_file", {"path": "calc.py", "old_string": "a - b", "new_string": "a + b"})
     begun = ("todo_operations", {"operation": "update", "todos": [{"id": 1, "status": "completed"}]})
     harness = make_harness(
@@ -165,7 +165,7 @@ def test_a_plan_is_proposed_approved_and_carried_out(make_harness: MakeHarness) 
     assert [todo.status for todo in harness.app.session.todos] == ["completed", "pending", "pending"]
 
 
-def test_a_plan_the_user_edited_is_what_the_model_reads_next(make_harness: MakeHarness) -> None:
+def test_a_plan_edited_by_the_user_is_sent_to_the_model(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([PLAN]), text("Two steps."), text("I see.")], approve="plan")
 
     async def story() -> None:
@@ -175,10 +175,10 @@ def test_a_plan_the_user_edited_is_what_the_model_reads_next(make_harness: MakeH
 
     asyncio.run(story())
     assert "[ ] 1. only this" in last_words(harness)
-    assert harness.app.planning.proposed_plan == ()  # the second turn changed nothing of it
+    assert harness.app.planning.proposed_plan == ()  # the second turn did not change it
 
 
-def test_an_answer_in_words_proposes_nothing_nor_does_a_list_of_another_mode(make_harness: MakeHarness) -> None:
+def test_an_answer_in_prose_or_a_list_of_another_mode_proposes_nothing(make_harness: MakeHarness) -> None:
     harness = make_harness([text("It adds."), tool_calls([PLAN]), text("Listed.")], approve="plan")
 
     async def story() -> None:
@@ -192,7 +192,7 @@ def test_an_answer_in_words_proposes_nothing_nor_does_a_list_of_another_mode(mak
     assert harness.app.planning.proposed_plan == ()
 
 
-def test_a_mode_changed_in_a_turn_counts_from_the_next_call_on(make_harness: MakeHarness) -> None:
+def test_a_mode_changed_in_a_turn_applies_from_the_next_call_on(make_harness: MakeHarness) -> None:
     first = ("write_file", {"path": "a.txt", "content": "a\n"})
     second = ("write_file", {"path": "b.txt", "content": "b\n"})
     harnesses: list[Harness] = []
@@ -208,7 +208,7 @@ def test_a_mode_changed_in_a_turn_counts_from_the_next_call_on(make_harness: Mak
     assert (harness.project / "a.txt").exists() and not (harness.project / "b.txt").exists()
 
 
-def test_plan_mode_and_its_plan_are_there_after_a_kill(make_harness: MakeHarness) -> None:
+def test_plan_mode_and_its_plan_survive_a_kill(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([PLAN]), text("Two steps."), text("Still planning."), text("Over.")])
 
     async def story() -> None:
@@ -218,7 +218,7 @@ def test_plan_mode_and_its_plan_are_there_after_a_kill(make_harness: MakeHarness
         again = reopened(harness, session_id)
         assert [todo.title for todo in again.planning.proposed_plan] == ITEMS
         assert (again.policy.mode, again.planning.mode_before) == ("plan", "ask")
-        again.planning.dismiss_plan()  # "later", which is kept as well
+        again.planning.dismiss_plan()  # "later", which is saved too
         later = reopened(harness, session_id)
         assert (later.policy.mode, later.planning.proposed_plan) == ("plan", ())
         await harness.turn("where were we?")
@@ -232,9 +232,7 @@ def test_plan_mode_and_its_plan_are_there_after_a_kill(make_harness: MakeHarness
 
 
 @pytest.mark.parametrize("mode", ["edits", "ask"])
-def test_a_mode_named_at_the_start_holds_and_the_session_s_plan_mode_does_not(
-    make_harness: MakeHarness, mode: str
-) -> None:
+def test_a_mode_given_at_the_start_overrides_the_plan_mode_of_the_session(make_harness: MakeHarness, mode: str) -> None:
     harness = make_harness([text("I see."), text("Well.")], approve="plan")
 
     async def story() -> None:
@@ -250,7 +248,7 @@ def test_a_mode_named_at_the_start_holds_and_the_session_s_plan_mode_does_not(
     asyncio.run(story())
 
 
-def test_a_session_from_before_plan_mode_was_kept_opens_in_the_mode_of_the_start(make_harness: MakeHarness) -> None:
+def test_an_older_session_without_a_saved_mode_opens_in_the_mode_of_the_start(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([PLAN]), text("Listed.")], approve="edits")
 
     async def story() -> None:
@@ -282,7 +280,7 @@ def test_a_plan_survives_a_restart(make_harness: MakeHarness) -> None:
 
 
 @pytest.mark.parametrize("window", [16_384, 32_768])
-def test_the_plan_is_reported_after_trims_in_small_and_large_windows(make_harness: MakeHarness, window: int) -> None:
+def test_the_plan_is_sent_again_after_trims_in_small_and_large_windows(make_harness: MakeHarness, window: int) -> None:
     large = text("word " * (window // 6), chunk_size=4_000)
     models = [{"id": "test-model", "max_model_len": window}]
     harness = make_harness([tool_calls([PLAN]), *[large] * 6, text("Carried out.")], models=models, approve="plan")
@@ -307,7 +305,7 @@ def test_headless_prints_the_plan_and_succeeds(make_harness: MakeHarness) -> Non
     assert not (harness.project / "new.txt").exists()
 
 
-def test_headless_json_holds_the_plan(make_harness: MakeHarness) -> None:
+def test_headless_json_has_the_plan(make_harness: MakeHarness) -> None:
     harness = make_harness([])
     with ChatServer([tool_calls([PLAN]), text("Two steps.")]) as server:
         done = clio(harness.project, "-p", "plan it", "--approve", "plan", "--output", "json", server=server)

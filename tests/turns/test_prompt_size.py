@@ -1,4 +1,4 @@
-"""What a trivial first request costs, counted with a real tokeniser's average rather than clio's own estimate."""
+"""The tokens of a trivial first request, counted with the average of a real tokenizer, not clio's own estimate."""
 
 import asyncio
 from typing import Any
@@ -22,21 +22,21 @@ def fixed_tokens(body: dict[str, Any]) -> float:
     return (len(body["messages"][0]["content"]) + len(msgspec.json.encode(body["tools"]))) / CHARS_A_TOKEN
 
 
-def test_the_whole_profile(make_harness: MakeHarness) -> None:
+def test_the_full_profile_is_within_its_limit(make_harness: MakeHarness) -> None:
     body = first_request(make_harness, max_model_len=128_000)
     assert fixed_tokens(body) <= 3_550
     assert len(body["messages"][0]["content"]) / CHARS_A_TOKEN <= 900
     assert {"apply_patch", "web_fetch", "git", "job_stop"} <= {tool["function"]["name"] for tool in body["tools"]}
 
 
-def test_the_compact_profile_for_small_windows(make_harness: MakeHarness) -> None:
+def test_the_compact_profile_for_small_windows_is_within_its_limit(make_harness: MakeHarness) -> None:
     body = first_request(make_harness, max_model_len=16_384)
     assert fixed_tokens(body) <= 1_500
     assert {"read_file", "edit_file", "run_command"} <= {tool["function"]["name"] for tool in body["tools"]}
 
 
 @pytest.mark.parametrize("window", [16_384, 128_000])
-def test_what_the_descriptions_lead_to_is_offered(make_harness: MakeHarness, window: int) -> None:
+def test_tools_that_descriptions_mention_are_offered(make_harness: MakeHarness, window: int) -> None:
     body = first_request(make_harness, max_model_len=window)
     tools = {tool["function"]["name"]: tool["function"] for tool in body["tools"]}
     # The answer of a background command says to read with job_output.
@@ -44,4 +44,4 @@ def test_what_the_descriptions_lead_to_is_offered(make_harness: MakeHarness, win
     assert "PDF" in tools["read_file"]["description"]
     assert "notebook" in tools["read_file"]["description"]
     assert "# %% [code]" in tools["write_file"]["description"]
-    assert "always put to the user" not in tools["git"]["description"]  # in mode `all` no one is asked
+    assert "always put to the user" not in tools["git"]["description"]  # in mode `all` the user is not asked

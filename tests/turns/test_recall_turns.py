@@ -1,4 +1,4 @@
-"""What the model receives of earlier work, in whole turns over HTTP."""
+"""What the model gets of earlier work, in whole turns over HTTP."""
 
 import asyncio
 import re
@@ -24,11 +24,11 @@ async def session_of(harness: Harness, *turns: str) -> None:
 
 
 def sent(harness: Harness, request: int = -1) -> str:
-    """The last message of a request."""
+    """Return the last message of a request."""
     return harness.server.requests[request].body["messages"][-1]["content"]
 
 
-def test_the_newest_state_comes_first_with_its_time_and_a_handle_that_is_taken_back(make_harness: MakeHarness) -> None:
+def test_the_newest_state_comes_first_with_its_time_and_an_accepted_handle(make_harness: MakeHarness) -> None:
     asyncio.run(session_of(make_harness([text("Noted: 8080.")]), "the dev server listens on port 8080"))
     asyncio.run(session_of(make_harness([text("Noted: 9000.")]), "we moved the dev server to port 9000"))
     seen: list[str] = []
@@ -64,7 +64,7 @@ def test_automatic_recall_is_plain_lines_that_are_sent_once(make_harness: MakeHa
     assert "<memories" not in sent(second, 1)
 
 
-def test_what_the_model_stored_in_this_session_is_not_told_back_to_it(make_harness: MakeHarness) -> None:
+def test_what_the_model_saved_in_this_session_is_not_recalled_to_it(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [
             tool_calls(

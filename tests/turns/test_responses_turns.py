@@ -1,4 +1,4 @@
-"""Whole turns over OpenAI Responses: reasoning goes back with its calls, also after a restart."""
+"""Turns over OpenAI Responses: reasoning is sent back with its calls, also after a restart."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ def kinds(body: dict[str, Any]) -> list[str]:
     return [row.get("type") or row["role"] for row in body["input"]]
 
 
-async def talk(harness: Harness, *prompts: str) -> None:
+async def run_turns(harness: Harness, *prompts: str) -> None:
     for prompt in prompts:
         assert (await harness.turn(prompt)).status == "done"
     await harness.app.close()
@@ -42,7 +42,7 @@ def test_reasoning_survives_the_tool_loop_and_a_restart(
         reasoning("I look at both."), function_call(*READ), missing, message("Reading.", phase="commentary")
     )
     harness = make_harness([parallel, reasons([READ], "Once more."), says("It subtracts.")], api="responses")
-    asyncio.run(talk(harness, "what does calc do?"))
+    asyncio.run(run_turns(harness, "what does calc do?"))
     assert harness.shown.endswith("It subtracts.")
     assert "".join(event.text for event in harness.seen(ReasoningDelta)).startswith("I look at both.")
     bodies = [sent.body for sent in harness.server.requests]
@@ -58,7 +58,7 @@ def test_reasoning_survives_the_tool_loop_and_a_restart(
     harness.app = harness.build()  # clio -r
     harness.server.add(says("Still."))
     harness.app.open_session(session)
-    asyncio.run(talk(harness, "sure?"))
+    asyncio.run(run_turns(harness, "sure?"))
     resumed = harness.server.requests[-1].body
     check(resumed)
     assert {row["encrypted_content"] for row in resumed["input"] if row.get("type") == "reasoning"} == sent
@@ -66,8 +66,8 @@ def test_reasoning_survives_the_tool_loop_and_a_restart(
     harness.app = harness.build()
     harness.server.add(says("Another."))
     harness.app.open_session(session)
-    harness.app.set_model("another-model")  # it gets no other model's reasoning
-    asyncio.run(talk(harness, "and you?"))
+    harness.app.set_model("another-model")  # it gets no reasoning of another model
+    asyncio.run(run_turns(harness, "and you?"))
     assert "reasoning" not in kinds(harness.server.requests[-1].body)
 
 
@@ -81,7 +81,7 @@ def test_a_refused_effort_is_reported_once_and_not_sent_again(make_harness: Make
 
 
 def _turns_after(make_harness: MakeHarness, refusal: Any) -> list[str]:
-    """What two clios tell in a turn each, where every request for another effort is refused."""
+    """Return the requests of two clios, one turn each, with a server that refuses every other effort."""
 
     def decide(body: dict[str, Any]) -> Any:
         return refusal if body.get("reasoning", {}).get("effort") == "max" else says("Yes.")
@@ -90,13 +90,13 @@ def _turns_after(make_harness: MakeHarness, refusal: Any) -> list[str]:
     for _ in range(2):
         harness.app = harness.build()
         _ask_for(harness, "max")
-        asyncio.run(talk(harness, "go", "on"))
+        asyncio.run(run_turns(harness, "go", "on"))
     assert sum(sent.body["reasoning"].get("effort") == "max" for sent in harness.server.requests) == 1
     return [event.text for event in harness.seen(Notice)]
 
 
 def _ask_for(harness: Harness, effort: str) -> None:
-    """Have every request of this clio ask for an effort."""
+    """Set the effort of every request of this clio."""
     from msgspec import structs
 
     provider = harness.app.provider
@@ -105,7 +105,7 @@ def _ask_for(harness: Harness, effort: str) -> None:
 
 
 @pytest.mark.parametrize("incognito", [False, True])
-def test_a_server_without_responses_answers_over_chat(tmp_path: Path, incognito: bool) -> None:
+def test_a_server_without_responses_is_used_over_chat(tmp_path: Path, incognito: bool) -> None:
     flags = ["--incognito"] if incognito else []
     with ChatServer([error(404, "404 page not found"), text("hello"), text("again")], responses=True) as server:
         env = os.environ | {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "CLIO_MODEL": "m"}

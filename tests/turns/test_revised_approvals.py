@@ -1,4 +1,4 @@
-"""A user allows something else than was proposed: fewer hunks, fewer files, their own text. Real files, real HTTP."""
+"""A user approves something other than proposed: fewer hunks, fewer files, their own text. Real files, real HTTP."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Decide = Callable[[tuple[FileChange, ...]], Answer]
 
 
 def patch(*names: str) -> tuple[str, dict[str, str]]:
-    """A call that changes line 2 and line 20 of each of these files."""
+    """Return a call that changes line 2 and line 20 of each of these files."""
     hunks = "@@\n line 1\n-line 2\n+LINE 2\n line 3\n@@\n line 19\n-line 20\n+LINE 20\n line 21\n"
     files = "".join(f"*** Update File: {name}\n{hunks}" for name in names)
     return ("apply_patch", {"patch": f"*** Begin Patch\n{files}*** End Patch\n"})
@@ -47,7 +47,7 @@ def own_words(changes: tuple[FileChange, ...]) -> Answer:
 
 
 class Told:
-    """One turn with a user who decides so; `last` is the result the model was given."""
+    """One turn with a user who decides this way; `last` is the result given to the model."""
 
     def __init__(
         self, make_harness: MakeHarness, call: tuple[str, dict[str, str]], decide: Decide, *names: str
@@ -69,33 +69,33 @@ class Told:
         return (self.project / name).read_bytes().decode()
 
 
-def test_only_the_accepted_hunk_is_written_and_the_model_reads_the_other(make_harness: MakeHarness) -> None:
-    told = Told(make_harness, patch("a.txt"), second_hunk_only, "a.txt")
-    assert told.read("a.txt") == SECOND_ONLY
-    assert told.last.ok and "updated a.txt (+1 -1)" in told.last.content
-    assert "declined 1 of 2 hunks of a.txt" in told.last.content
-    assert "-line 2\n+LINE 2\n" in told.last.content and "+LINE 20" not in told.last.content
-    (finished,) = told.harness.seen(ToolFinished)
+def test_only_the_accepted_hunk_is_written_and_the_model_is_shown_the_other(make_harness: MakeHarness) -> None:
+    decided = Told(make_harness, patch("a.txt"), second_hunk_only, "a.txt")
+    assert decided.read("a.txt") == SECOND_ONLY
+    assert decided.last.ok and "updated a.txt (+1 -1)" in decided.last.content
+    assert "declined 1 of 2 hunks of a.txt" in decided.last.content
+    assert "-line 2\n+LINE 2\n" in decided.last.content and "+LINE 20" not in decided.last.content
+    (finished,) = decided.harness.seen(ToolFinished)
     assert "+LINE 20" in finished.diff and "+LINE 2\n" not in finished.diff and finished.asked
 
 
-def test_the_users_own_text_is_written_and_the_model_sees_how_it_differs(make_harness: MakeHarness) -> None:
-    told = Told(make_harness, ("write_file", {"path": "new.txt", "content": "yours\n"}), own_words)
-    assert told.read("new.txt") == "mine\n"
-    assert mentions(told.last.content, "user", "edited", "new.txt")
-    assert "-yours\n+mine" in told.last.content
+def test_the_users_own_text_is_written_and_the_model_is_shown_the_difference(make_harness: MakeHarness) -> None:
+    decided = Told(make_harness, ("write_file", {"path": "new.txt", "content": "yours\n"}), own_words)
+    assert decided.read("new.txt") == "mine\n"
+    assert mentions(decided.last.content, "user", "edited", "new.txt")
+    assert "-yours\n+mine" in decided.last.content
 
 
-def test_a_file_left_out_of_a_patch_is_not_touched(make_harness: MakeHarness) -> None:
-    told = Told(
+def test_a_file_removed_from_a_patch_is_not_changed(make_harness: MakeHarness) -> None:
+    decided = Told(
         make_harness, patch("a.txt", "b.txt"), lambda changes: Answer("changed", changes=changes[1:]), "a.txt", "b.txt"
     )
-    assert told.read("a.txt") == OLD and told.read("b.txt") != OLD
-    assert "declined your change of a.txt" in told.last.content
+    assert decided.read("a.txt") == OLD and decided.read("b.txt") != OLD
+    assert "declined your change of a.txt" in decided.last.content
 
 
 def test_the_next_edit_starts_from_what_was_written(make_harness: MakeHarness) -> None:
-    """What the user wrote counts as known: the model was told of it."""
+    """Text written by the user counts as read, because the model was told of it."""
     again = ("edit_file", {"path": "new.txt", "old_string": "mine", "new_string": "ours"})
     harness = make_harness(
         [tool_calls([("write_file", {"path": "new.txt", "content": "yours\n"})]), tool_calls([again]), text("ok")]
@@ -111,17 +111,17 @@ def test_the_next_edit_starts_from_what_was_written(make_harness: MakeHarness) -
     assert (harness.project / "new.txt").read_text(encoding="utf-8") == "ours\n"
 
 
-def test_a_file_that_changed_while_the_question_stood_is_left_alone(make_harness: MakeHarness) -> None:
+def test_a_file_that_changed_during_the_question_is_left_alone(make_harness: MakeHarness) -> None:
     def meanwhile(changes: tuple[FileChange, ...]) -> Answer:
         changes[0].path.write_text("somebody else\n", encoding="utf-8")
         return second_hunk_only(changes)
 
-    told = Told(make_harness, patch("a.txt"), meanwhile, "a.txt")
-    assert told.read("a.txt") == "somebody else\n"
-    assert not told.last.ok and "changed on disk" in told.last.content
+    decided = Told(make_harness, patch("a.txt"), meanwhile, "a.txt")
+    assert decided.read("a.txt") == "somebody else\n"
+    assert not decided.last.ok and "changed on disk" in decided.last.content
 
 
-def test_a_folder_that_became_a_link_while_the_question_stood_is_not_written_through(make_harness: MakeHarness) -> None:
+def test_a_folder_that_became_a_link_during_the_question_is_not_written_through(make_harness: MakeHarness) -> None:
     def meanwhile(changes: tuple[FileChange, ...]) -> Answer:
         folder, outside = changes[0].path.parent, changes[0].path.parent.parent.parent / "outside"
         folder.rename(outside)
@@ -130,9 +130,9 @@ def test_a_folder_that_became_a_link_while_the_question_stood_is_not_written_thr
 
     harness = make_harness([])
     (harness.project / "sub").mkdir()
-    told = Told(make_harness, patch("sub/a.txt"), meanwhile, "sub/a.txt")
-    assert (told.project.parent / "outside" / "a.txt").read_text(encoding="utf-8") == OLD
-    assert not told.last.ok and "replaced by a link or moved" in told.last.content
+    decided = Told(make_harness, patch("sub/a.txt"), meanwhile, "sub/a.txt")
+    assert (decided.project.parent / "outside" / "a.txt").read_text(encoding="utf-8") == OLD
+    assert not decided.last.ok and "replaced by a link or moved" in decided.last.content
 
 
 def elsewhere(changes: tuple[FileChange, ...]) -> Answer:
@@ -148,13 +148,13 @@ def nothing(changes: tuple[FileChange, ...]) -> Answer:
 
 
 @pytest.mark.parametrize("decide", [elsewhere, deleted, nothing])
-def test_an_answer_can_only_be_of_the_files_that_were_asked_about(make_harness: MakeHarness, decide: Decide) -> None:
-    told = Told(make_harness, patch("a.txt"), decide, "a.txt", "b.txt")
-    assert told.read("a.txt") == OLD and told.read("b.txt") == OLD
-    assert not told.last.ok and "no file was changed" in told.last.content
+def test_an_answer_can_only_change_files_in_the_question(make_harness: MakeHarness, decide: Decide) -> None:
+    decided = Told(make_harness, patch("a.txt"), decide, "a.txt", "b.txt")
+    assert decided.read("a.txt") == OLD and decided.read("b.txt") == OLD
+    assert not decided.last.ok and "no file was changed" in decided.last.content
 
 
-def test_plan_mode_switched_on_meanwhile_refuses(make_harness: MakeHarness) -> None:
+def test_plan_mode_switched_on_during_the_question_refuses(make_harness: MakeHarness) -> None:
     harnesses: list[Harness] = []
 
     def meanwhile(changes: tuple[FileChange, ...]) -> Answer:
@@ -174,12 +174,12 @@ def test_plan_mode_switched_on_meanwhile_refuses(make_harness: MakeHarness) -> N
     assert (harness.project / "a.txt").read_text(encoding="utf-8") == OLD
 
 
-def test_a_secret_the_user_wrote_does_not_reach_the_model(make_harness: MakeHarness) -> None:
+def test_a_secret_written_by_the_user_does_not_reach_the_model(make_harness: MakeHarness) -> None:
     secret = "sk-proj-Zq8vT3mK1xW7" + "bN5cR9dL2fH4gJ6"
 
     def with_secret(changes: tuple[FileChange, ...]) -> Answer:
         return Answer("changed", changes=(rewritten(changes[0], f"token = '{secret}'\n"),), edited=(changes[0].path,))
 
-    told = Told(make_harness, ("write_file", {"path": "new.txt", "content": "x\n"}), with_secret)
-    assert secret in told.read("new.txt")
-    assert secret not in told.last.content and secret not in str(told.harness.server.requests[-1].body)
+    decided = Told(make_harness, ("write_file", {"path": "new.txt", "content": "x\n"}), with_secret)
+    assert secret in decided.read("new.txt")
+    assert secret not in decided.last.content and secret not in str(decided.harness.server.requests[-1].body)

@@ -1,4 +1,4 @@
-"""A whole turn in a process of its own: confined commands, and no user to allow one more."""
+"""A whole turn in a separate process: sandboxed commands, and no user to allow one more."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ LEVEL = next((level for level, reason in REASONS.items() if not reason), None)
 
 
 @pytest.mark.skipif(LEVEL is None, reason=f"no sandbox is available here: {dict(REASONS)}")
-def test_mode_all_lets_nothing_out() -> None:
+def test_mode_all_permits_nothing_outside_the_sandbox() -> None:
     field = Range()
     calls = [
         ("run_command", {"command": "echo in > inside; echo x > ../outside/file"}),
@@ -45,7 +45,7 @@ def test_mode_all_lets_nothing_out() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="seatbelt may hold there")
-def test_a_level_that_does_not_hold_runs_no_command() -> None:
+def test_a_level_that_is_unavailable_runs_no_command() -> None:
     field = Range()
     try:
         with ChatServer([tool_calls([("run_command", {"command": "echo in > inside"})]), text("No.")]) as server:

@@ -1,6 +1,6 @@
-"""One run of the real program with another secret in every channel; then everything it wrote, sent or said is searched.
+"""Run the real program with a different secret in every channel, then search everything it wrote, sent or printed.
 
-A secret of its own for each channel names the leak. Where a file held its secret before the run, it may keep it.
+The different secrets identify the leak. A file that contained its secret before the run may keep it.
 """
 
 import json
@@ -40,12 +40,12 @@ class _Page(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep quiet."""
+        """Print nothing."""
 
 
 @dataclass
 class Place:
-    """A project and a home full of secrets, and what every run said."""
+    """A project and a home folder full of secrets, and the output of every run."""
 
     project: Path
     home: Path
@@ -57,7 +57,7 @@ class Place:
     before: dict[Path, bytes] = field(default_factory=dict[Path, bytes])
 
     def run(self, *words: str, code: int = 0, **env: str) -> str:
-        """One clio, to its end; gives what it said on both streams."""
+        """Run one clio to the end; return both output streams."""
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -81,12 +81,12 @@ class Place:
             yield from (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
     def remember(self) -> None:
-        """What lies there now may hold its secret afterwards as well."""
+        """Allow that the current files contain their secrets afterwards too."""
         self.before = {path: path.read_bytes() for path in self.files()}
 
     def leaks(self) -> list[str]:
-        """Where a secret, or its last twelve letters, turned up; with the channel it came in by."""
-        copies = self.home / ".clio" / "checkpoints"  # what /undo gives back must be what was there, byte for byte
+        """Return where a secret, or its last twelve characters, was found, with the channel it came from."""
+        copies = self.home / ".clio" / "checkpoints"  # what /undo restores must be what was there, byte for byte
         found = (path for path in self.files() if copies not in path.parents)
         fresh = {path: raw for path in found if self.before.get(path) != (raw := path.read_bytes())}
         places = {str(path): str(path).encode() + raw for path, raw in fresh.items()}
@@ -170,7 +170,7 @@ def _turn(place: Place) -> list[Reply]:
     ]
 
 
-def test_nothing_written_sent_or_said_holds_a_secret(place: Place) -> None:
+def test_nothing_written_sent_or_printed_contains_a_secret(place: Place) -> None:
     place.server.add(*_turn(place))
     place.run("-p", f"my key is {place.secrets['prompt']}, look around", "--output", "stream-json")
     sent = b"".join(request.raw for request in place.server.requests)
@@ -182,7 +182,7 @@ def test_nothing_written_sent_or_said_holds_a_secret(place: Place) -> None:
     assert place.leaks() == [], "\n".join(place.leaks())
 
 
-def test_no_error_says_a_secret(place: Place) -> None:
+def test_no_error_message_contains_a_secret(place: Place) -> None:
     refusal = {"error": {"message": f"bad key {place.secrets['error_server']}", "type": "invalid"}}
     place.server.add(Reply(lambda _: [json.dumps(refusal).encode()], status=400, content_type="application/json"))
     place.run("-p", "hi", "--debug", code=1)

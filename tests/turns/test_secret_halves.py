@@ -1,4 +1,4 @@
-"""The real program reads a private key in pages, and a secret in two commands: no half of either is stored or sent."""
+"""The real program reads a private key in pages, and a secret in two commands: no half is saved or sent."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from tests.support.chat_server import ChatServer, text, tool_calls
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_pages_of_a_key_and_halves_of_a_token(tmp_path: Path) -> None:
+def test_no_page_of_a_key_and_no_half_of_a_token_leaks(tmp_path: Path) -> None:
     key, token = FORMS["rsa-key"](Lot("pages")), FORMS["github"](Lot("halves"))
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
@@ -49,6 +49,6 @@ def test_pages_of_a_key_and_halves_of_a_token(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert sent.count(b"REDACTED") >= 3
     stored = b"".join(path.read_bytes() for path in (project / ".clio").rglob("*") if path.is_file())
-    told = sent + stored + (done.stdout + done.stderr).encode()
+    visible = sent + stored + (done.stdout + done.stderr).encode()
     for part in [*key.split("\n")[1:-1], token[-12:]]:
-        assert part[:24].encode() not in told
+        assert part[:24].encode() not in visible

@@ -6,7 +6,7 @@ from clio.agent.user_interface import Notice, TextDelta, ToolFinished
 from tests.support.chat_server import text, tool_calls
 from tests.turns.conftest import MakeHarness
 
-KEY = "sk-proj-" + "A1b2C3d4E5" * 5  # made here, so that no file holds anything that looks like a key
+KEY = "sk-proj-" + "A1b2C3d4E5" * 5  # built here, so that no file contains anything that looks like a key
 
 
 def everything_on_disk(harness: object) -> bytes:
@@ -14,7 +14,7 @@ def everything_on_disk(harness: object) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-def test_in_a_file_in_words_and_in_an_answer(make_harness: MakeHarness) -> None:
+def test_a_secret_in_a_file_a_message_and_an_answer_is_redacted(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [
             tool_calls([("read_file", {"path": ".env"}), ("run_command", {"command": "cat .env"})]),
@@ -41,7 +41,7 @@ def test_in_a_file_in_words_and_in_an_answer(make_harness: MakeHarness) -> None:
         assert b"[REDACTED:" in place
 
 
-def test_a_secret_the_model_writes_to_a_file_is_written_whole(make_harness: MakeHarness) -> None:
+def test_a_secret_that_the_model_writes_to_a_file_is_written_unchanged(make_harness: MakeHarness) -> None:
     call = ("write_file", {"path": "settings.txt", "content": f"key = {KEY}\n"})
     harness = make_harness([tool_calls([call]), text("ok")], approve="all")
     asyncio.run(harness.turn("write it"))

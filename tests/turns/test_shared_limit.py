@@ -1,4 +1,4 @@
-"""`--max-cost` with sub-agents side by side, over real HTTP: it stops where it must, and not before."""
+"""`--max-cost` with parallel sub-agents over real HTTP: it stops when it must, and not before."""
 
 import asyncio
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ from tests.support.wording import mentions
 from tests.turns.conftest import MakeHarness
 
 PRICES = (
-    "'*':\n  test-model: {input: 100, output: 1000}\n"  # dollars a million: an answer of 1,000 tokens is one dollar
+    "'*':\n  test-model: {input: 100, output: 1000}\n"  # dollars per million: an answer of 1,000 tokens is one dollar
 )
 
 
 class Together:
-    """Answers so many sub-agents only once all of their requests are there."""
+    """Answers this many sub-agents only when all of their requests have arrived."""
 
     def __init__(self, children: int) -> None:
         self.children = children
@@ -53,18 +53,18 @@ def begin(make_harness: MakeHarness, server: Any, cap: float) -> Harness:
     return harness
 
 
-def test_what_is_left_is_shared_out_and_all_work_at_once(make_harness: MakeHarness) -> None:
+def test_the_rest_is_shared_and_all_agents_run_in_parallel(make_harness: MakeHarness) -> None:
     server = Together(4)
     harness = begin(make_harness, server, 12.0)
     finished = asyncio.run(harness.turn("go"))
     assert (finished.status, finished.text) == ("done", "All looked.")
     assert len(server.asked) == 4
-    assert sum(server.asked) < 12_000  # together they can never write more than is left
+    assert sum(server.asked) < 12_000  # together they can never write more than the rest
     assert max(server.asked) - min(server.asked) < 0.1 * max(server.asked)
     assert harness.app.spending.sharer_count == 1
 
 
-class Desks:
+class LimitHarness:
     """A limit and a price, without a server."""
 
     def __init__(self, tmp_path: Any, cap: float) -> None:
@@ -76,9 +76,9 @@ class Desks:
         return await self.spending.reserve(self.provider, prompt, output_tokens=output, conversation=of)
 
 
-def test_a_bill_takes_the_place_of_what_was_held(tmp_path: Any) -> None:
-    """A request that was on its way counts once: as held, then as billed."""
-    harness = Desks(tmp_path, 2.0)
+def test_a_bill_replaces_the_reservation(tmp_path: Any) -> None:
+    """A request in progress counts once: as reserved, then as billed."""
+    harness = LimitHarness(tmp_path, 2.0)
 
     async def story() -> None:
         harness.spending.sharer_count = 2
@@ -95,30 +95,30 @@ def test_a_bill_takes_the_place_of_what_was_held(tmp_path: Any) -> None:
     asyncio.run(story())
 
 
-def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: Any) -> None:
-    harness = Desks(tmp_path, 1.0)
+def test_a_request_waits_for_the_bills_of_others_and_continues_or_is_refused(tmp_path: Any) -> None:
+    harness = LimitHarness(tmp_path, 1.0)
 
     async def story(written: int) -> str:
-        first = await harness.reserve(of="a")  # alone, it may write for all that is left
+        first = await harness.reserve(of="a")  # alone, it may use all that is left
         waiting = asyncio.create_task(harness.reserve(of="b"))
         await run_loop_once()
         assert not waiting.done()
         first.count_bill(Usage(prompt_tokens=1_000, completion_tokens=written), None)
         try:
-            held = await asyncio.wait_for(waiting, 5)
+            reservation = await asyncio.wait_for(waiting, 5)
         except SpendingLimitReached as error:
             return str(error)
-        assert held.amount <= MICROS_PER_DOLLAR - harness.spending.run_cost.micro_dollars
-        with held:
+        assert reservation.amount <= MICROS_PER_DOLLAR - harness.spending.run_cost.micro_dollars
+        with reservation:
             pass
         return "went on"
 
-    assert asyncio.run(story(200)) == "went on"  # and broke off: its input counts, $0.10
+    assert asyncio.run(story(200)) == "went on"  # was interrupted: its input counts, $0.10
     assert mentions(asyncio.run(story(200)), "$0.70", "$0.356")
 
 
-def test_nothing_waits_where_it_cannot_fit(tmp_path: Any) -> None:
-    harness = Desks(tmp_path, 0.4)
+def test_a_request_that_can_never_fit_does_not_wait(tmp_path: Any) -> None:
+    harness = LimitHarness(tmp_path, 0.4)
 
     async def story() -> None:
         with (
@@ -130,8 +130,8 @@ def test_nothing_waits_where_it_cannot_fit(tmp_path: Any) -> None:
     asyncio.run(story())
 
 
-def test_one_that_is_cancelled_while_it_waits_holds_nothing(tmp_path: Any) -> None:
-    harness = Desks(tmp_path, 1.0)
+def test_a_request_cancelled_while_it_waits_reserves_nothing(tmp_path: Any) -> None:
+    harness = LimitHarness(tmp_path, 1.0)
 
     async def story() -> None:
         first = await harness.reserve()
@@ -144,8 +144,8 @@ def test_one_that_is_cancelled_while_it_waits_holds_nothing(tmp_path: Any) -> No
     asyncio.run(story())
 
 
-def test_one_that_broke_off_counts_as_its_input(tmp_path: Any) -> None:
-    harness = Desks(tmp_path, 1.0)
+def test_an_interrupted_request_counts_as_its_input(tmp_path: Any) -> None:
+    harness = LimitHarness(tmp_path, 1.0)
 
     async def story() -> None:
         with pytest.raises(ConnectionError), await harness.reserve():
@@ -155,8 +155,8 @@ def test_one_that_broke_off_counts_as_its_input(tmp_path: Any) -> None:
     asyncio.run(story())
 
 
-def test_what_the_server_saw_counts_by_conversation(tmp_path: Any) -> None:
-    harness = Desks(tmp_path, 100.0)
+def test_tokens_reported_by_the_server_count_per_conversation(tmp_path: Any) -> None:
+    harness = LimitHarness(tmp_path, 100.0)
     (tmp_path / "prices.yaml").write_text(PRICES.replace("input: 100,", "input: 100, cached: 10,"), encoding="utf-8")
 
     async def story() -> list[int]:

@@ -1,4 +1,4 @@
-"""Skills, whole turns over real HTTP: the list in the prompt, what loads one, and whose are used at all."""
+"""Skills in whole turns over real HTTP: the list in the prompt, loading, and whose skills are used."""
 
 import asyncio
 from pathlib import Path
@@ -53,7 +53,7 @@ def results(harness: Harness) -> list[str]:
     return [message["content"] for message in body(harness)["messages"] if message["role"] == "tool"]
 
 
-def test_only_name_and_description_stand_in_the_prompt_and_it_never_changes(make_harness: MakeHarness) -> None:
+def test_the_prompt_has_only_name_and_description_and_never_changes(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([("use_skill", {"name": "release-notes"})]), text("ok"), text("ok")])
     home = harness.loaded.home
     write(home)
@@ -79,13 +79,13 @@ def test_only_name_and_description_stand_in_the_prompt_and_it_never_changes(make
     assert "description:" not in loaded
 
 
-def test_without_skills_nothing_is_sent_for_them(make_harness: MakeHarness) -> None:
+def test_without_skills_nothing_is_sent(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     run(harness, "hello")
     assert "use_skill" not in str(body(harness))
 
 
-def test_files_of_the_users_skills_may_be_read_and_nothing_round_them(
+def test_files_of_the_users_skills_can_be_read_and_nothing_around_them(
     make_harness: MakeHarness, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
@@ -107,7 +107,9 @@ def test_files_of_the_users_skills_may_be_read_and_nothing_round_them(
     assert len(harness.user.asked) == 4
 
 
-def test_a_folder_that_holds_the_home_folder_is_not_opened_by_a_link(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_folder_that_contains_the_home_folder_is_not_opened_by_a_link(
+    make_harness: MakeHarness, tmp_path: Path
+) -> None:
     (tmp_path / "home" / "skills").mkdir(parents=True)
     (tmp_path / "home" / "skills" / "all").symlink_to(tmp_path)
     (tmp_path / "SKILL.md").write_text("---\nname: all\ndescription: All.\n---\nRead.", encoding="utf-8")
@@ -117,7 +119,7 @@ def test_a_folder_that_holds_the_home_folder_is_not_opened_by_a_link(make_harnes
     assert len(harness.user.asked) == 1
 
 
-def test_a_projects_skill_is_used_once_it_is_trusted(make_harness: MakeHarness) -> None:
+def test_a_skill_of_a_project_is_used_once_it_is_trusted(make_harness: MakeHarness) -> None:
     call = tool_calls([("use_skill", {"name": "release-notes"})])
     harness = make_harness([text("ok"), call, text("ok")])
     write(harness.project / ".clio")
@@ -135,14 +137,14 @@ def test_a_projects_skill_is_used_once_it_is_trusted(make_harness: MakeHarness) 
     assert mentions(results(harness)[0], ".clio/skills/release-notes")
 
 
-def test_a_name_that_is_not_there_is_answered_with_those_that_are(make_harness: MakeHarness) -> None:
+def test_an_unknown_name_is_answered_with_the_known_ones(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([("use_skill", {"name": "relase_notes"})]), text("ok")])
     write(harness.loaded.home)
     run(harness, "go")
     assert "the nearest are: release-notes" in results(harness)[0]
 
 
-def test_a_skill_that_went_away_is_a_sentence(make_harness: MakeHarness) -> None:
+def test_a_deleted_skill_gives_an_error_message(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok"), tool_calls([("use_skill", {"name": "release-notes"})]), text("ok")])
     skill = write(harness.loaded.home)
 
@@ -155,7 +157,7 @@ def test_a_skill_that_went_away_is_a_sentence(make_harness: MakeHarness) -> None
     assert mentions(results(harness)[0], "cannot be used", "No such file")
 
 
-def test_a_small_window_has_them_too(make_harness: MakeHarness) -> None:
+def test_a_small_window_has_skills_too(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")], context_window=16_000)
     write(harness.loaded.home)
     run(harness, "hello")
@@ -163,7 +165,7 @@ def test_a_small_window_has_them_too(make_harness: MakeHarness) -> None:
     assert "use_skill" in [tool["function"]["name"] for tool in body(harness)["tools"]]
 
 
-def test_used_by_hand_it_is_before_the_words(make_harness: MakeHarness) -> None:
+def test_a_skill_called_by_the_user_comes_before_the_message(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     write(harness.loaded.home)
     step = run_command(harness.app, "/skills use release-notes for 2.0").follow_up
@@ -177,7 +179,7 @@ def test_used_by_hand_it_is_before_the_words(make_harness: MakeHarness) -> None:
     assert run_added_command(harness.app, "/skills list") is None
 
 
-def test_a_new_one_is_written_trusted_and_used(make_harness: MakeHarness) -> None:
+def test_a_new_skill_is_written_trusted_and_used(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     step = run_command(harness.app, "/skills new tidy-up").follow_up
     assert isinstance(step, EditText)

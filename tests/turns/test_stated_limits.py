@@ -1,4 +1,4 @@
-"""A limit the user states anywhere in a message holds at once, in later sessions, for sub-agents, and until undone."""
+"""A limit anywhere in a message applies at once, in later sessions, to sub-agents, and until it is undone."""
 
 import asyncio
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def notices(harness: Harness) -> str:
     return "\n".join(notice.text for notice in harness.seen(Notice))
 
 
-def test_limits_inside_a_long_message_hold_in_its_requests_and_in_a_later_session(make_harness: MakeHarness) -> None:
+def test_limits_inside_a_long_message_apply_in_its_requests_and_in_a_later_session(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([("read_file", {"path": "calc.py"})]), text("Done."), text("Hello.")])
 
     async def run() -> None:
@@ -69,7 +69,7 @@ def test_limits_inside_a_long_message_hold_in_its_requests_and_in_a_later_sessio
     asyncio.run(run())
 
 
-def test_a_limit_of_one_project_is_not_told_in_another(place: Place, server: ChatServer, tmp_path: Path) -> None:
+def test_a_limit_of_one_project_is_not_sent_in_another(place: Place, server: ChatServer, tmp_path: Path) -> None:
     server.add(text("Yes."), text("Yes."), text("Yes."))
     assert clio(place, "-p", "Never edit files under gen/. And never use emojis in answers.").returncode == 0
     assert clio(place, "-p", "hello").returncode == 0
@@ -81,7 +81,7 @@ def test_a_limit_of_one_project_is_not_told_in_another(place: Place, server: Cha
     assert "never use emojis" in str(server.requests[-1].body)
 
 
-def test_sub_agents_are_reported_the_limits_and_what_the_project_knows(make_harness: MakeHarness) -> None:
+def test_sub_agents_get_the_limits_and_project_memory(make_harness: MakeHarness) -> None:
     replies = [tool_calls([("delegate", {"task": "Look at calc.py."})]), text("It subtracts."), text("Done.")]
     harness = make_harness(replies)
 
@@ -98,7 +98,7 @@ def test_sub_agents_are_reported_the_limits_and_what_the_project_knows(make_harn
     asyncio.run(run())
 
 
-def test_undo_lifts_what_was_saved_together_and_what_holds_for_the_session(make_harness: MakeHarness) -> None:
+def test_undo_removes_limits_saved_together_and_those_of_the_session(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok."), text("Ok."), text("Ok.")])
 
     async def run() -> None:
@@ -122,7 +122,7 @@ def test_undo_lifts_what_was_saved_together_and_what_holds_for_the_session(make_
     asyncio.run(run())
 
 
-def test_what_a_trim_removed_is_reported_again(make_harness: MakeHarness) -> None:
+def test_a_trimmed_limit_is_sent_again(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok."), text("Ok."), text("Ok.")])
 
     async def run() -> None:
@@ -137,7 +137,7 @@ def test_what_a_trim_removed_is_reported_again(make_harness: MakeHarness) -> Non
     asyncio.run(run())
 
 
-def test_a_liking_and_a_limit_in_one_sentence_are_both_kept(make_harness: MakeHarness) -> None:
+def test_a_preference_and_a_limit_in_one_sentence_are_both_saved(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")])
 
     async def run() -> None:
@@ -147,7 +147,7 @@ def test_a_liking_and_a_limit_in_one_sentence_are_both_kept(make_harness: MakeHa
     asyncio.run(run())
     contents = {record.content: record.score for record in harness.app.memory.store.user.records()}
     assert any("never unittest" in content and (score or 9) <= 1.5 for content, score in contents.items())
-    # A liking alone is asked about, never taken for a limit.
+    # A preference alone needs confirmation and is never taken for a limit.
     assert all("never" in content for content, score in contents.items() if (score or 9) <= 1.5)
 
 
@@ -163,7 +163,7 @@ def place(tmp_path: Path, server: ChatServer) -> Place:
 
 
 @pytest.mark.parametrize(("key", "kept"), [("y", True), ("n", False)])
-def test_a_one_shot_run_keeps_the_question_for_the_next_interactive_start(
+def test_a_one_shot_run_leaves_the_question_for_the_next_interactive_start(
     place: Place, server: ChatServer, key: str, kept: bool
 ) -> None:
     server.add(text("Done."), text("Hello."), text("Hello again."))
@@ -188,7 +188,7 @@ def test_a_one_shot_run_keeps_the_question_for_the_next_interactive_start(
     assert "no click" not in (place.home / ".clio" / PENDING_FILE).read_text(encoding="utf-8")
 
 
-def test_incognito_keeps_nothing(place: Place, server: ChatServer) -> None:
+def test_incognito_saves_nothing(place: Place, server: ChatServer) -> None:
     server.add(text("Done."))
     done = clio(place, "--incognito", "-p", "Write a tool. No click please. Never use tabs.")
     assert done.returncode == 0

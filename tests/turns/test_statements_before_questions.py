@@ -1,4 +1,4 @@
-"""A search lists what was stated before earlier questions about it, and before replies that say nothing."""
+"""A search lists statements before earlier questions about them, and before replies without content."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ async def hold_sessions(harness: Harness, *messages: str) -> None:
 
 @pytest.mark.parametrize("query", ["codename", "which port does staging use?", "staging port"])
 @pytest.mark.parametrize("is_stated_first", [True, False])
-def test_the_statement_comes_first(make_harness: MakeHarness, query: str, is_stated_first: bool) -> None:
+def test_a_statement_ranks_before_a_question(make_harness: MakeHarness, query: str, is_stated_first: bool) -> None:
     asked = ["which port does staging use?", "what is our codename?"]
     unknown = [text("I don't know which port staging uses."), text("I don't know the codename.")]
     replies = [text("Understood."), *unknown] if is_stated_first else [*unknown, text("Understood.")]
@@ -43,12 +43,12 @@ def test_the_statement_comes_first(make_harness: MakeHarness, query: str, is_sta
 
 
 @pytest.mark.parametrize("reply", ["Understood.", "Ok", "[what is it?] I don't know it.", "Nothing in memory."])
-def test_replies_that_say_nothing(reply: str) -> None:
+def test_replies_without_content_rank_last(reply: str) -> None:
     assert says_nothing(reply)
 
 
 @pytest.mark.parametrize("reply", ["The port is 8443.", "Done: the port is 8443.", "I don't use 80. The port is 8443."])
-def test_replies_that_say_something(reply: str) -> None:
+def test_replies_with_content_rank_normally(reply: str) -> None:
     assert not says_nothing(reply)
 
 

@@ -1,6 +1,6 @@
-"""What is remembered stays on this machine: whole turns and every command of memory, with each connection written down.
+"""Memory stays on this machine: whole turns and every memory command, with each network connection recorded.
 
-The model's server on loopback is the only one that is ever spoken to, and by turns alone.
+Only turns connect, and only to the model's server on loopback.
 """
 
 import os
@@ -85,7 +85,7 @@ for verb in sys.argv[1:]:
 
 
 class Guarded:
-    """A project and a home whose every clio writes down whom it speaks to."""
+    """A project and a home folder whose clios record their connections."""
 
     def __init__(self, folder: Path, server: ChatServer) -> None:
         self.project, self.home, self.guard = folder / "project", folder / "home", folder / "guard"
@@ -97,7 +97,7 @@ class Guarded:
         self.file = folder / "connections"
 
     def run(self, *words: str, code: str = "") -> subprocess.CompletedProcess[str]:
-        """One clio, or a program that runs several, to its end."""
+        """Run one clio, or a program that runs several, to the end."""
         self.file.write_text("", encoding="utf-8")
         env = {
             "PATH": os.environ["PATH"],
@@ -123,7 +123,7 @@ class Guarded:
 
     @property
     def spoken_to(self) -> set[str]:
-        """Host and port of everybody the last clio looked up, connected to or sent to."""
+        """Return host and port of every address that the last clio looked up, connected to or sent to."""
         lines = self.file.read_text(encoding="utf-8").splitlines()
         return {" ".join(line.split()[1:]) for line in lines}
 
@@ -134,7 +134,7 @@ def place(tmp_path: Path) -> Iterator[Guarded]:
         yield Guarded(tmp_path, server)
 
 
-def test_only_the_models_server_is_ever_spoken_to(place: Guarded) -> None:
+def test_only_the_models_server_is_ever_contacted(place: Guarded) -> None:
     place.server.add(tool_calls(TURN), text("We deploy with make ship."))
     done = place.run("-p", "We deploy from main on Fridays. How do we deploy?", "--approve", "all")
     assert (done.returncode, done.stdout.strip()) == (0, "We deploy with make ship."), done.stderr

@@ -1,4 +1,4 @@
-"""Words said into a running turn: where they stand in the requests, on disk, and in what trims and undoes."""
+"""Messages sent during a turn: their place in the requests and on disk, and in trims and undo."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +26,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 def steering(harness: Harness, *words: str) -> Callable[[dict[str, Any]], Any]:
-    """An answer with a call, before which the user says something."""
+    """Return an answer with a call, before which the user sends a message."""
 
     def reply(body: dict[str, Any]) -> Any:
         for word in words:
@@ -44,7 +44,7 @@ def last(harness: Harness, request: int) -> str:
     return str(harness.server.requests[request].body["messages"][-1]["content"])
 
 
-def test_it_enters_behind_the_results_of_the_step(make_harness: MakeHarness) -> None:
+def test_a_message_is_added_after_the_results_of_the_step(make_harness: MakeHarness) -> None:
     harness = make_harness([])
     harness.server.add(steering(harness, "use tabs"), tool_calls([READ]), text("Done."))
     assert asyncio.run(harness.turn("indent it")).text == "Done."
@@ -55,7 +55,7 @@ def test_it_enters_behind_the_results_of_the_step(make_harness: MakeHarness) -> 
     assert harness.app.mailbox.waiting == ()
 
 
-def test_several_words_keep_their_order_and_their_own_messages(make_harness: MakeHarness) -> None:
+def test_several_messages_keep_their_order(make_harness: MakeHarness) -> None:
     harness = make_harness([])
     harness.server.add(steering(harness, "use tabs", " ", "and spaces"), text("Done."))
     asyncio.run(harness.turn("indent it"))
@@ -64,7 +64,7 @@ def test_several_words_keep_their_order_and_their_own_messages(make_harness: Mak
     assert [message.content for message in kept] == ["use tabs", "and spaces"]
 
 
-def test_what_it_names_comes_with_it(make_harness: MakeHarness) -> None:
+def test_mentioned_files_are_sent_with_it(make_harness: MakeHarness) -> None:
     harness = make_harness([], approve="plan", model="gpt-4o")
     (harness.project / "shot.png").write_bytes(PNG)
     harness.app.memory.store.add(MemoryDraft(key="style", content="four spaces"))
@@ -95,10 +95,10 @@ def test_what_it_names_comes_with_it(make_harness: MakeHarness) -> None:
         "see @shot.png",
         "+ shot.png · png, 1.0 kB",
     ]
-    assert "<plan_mode_over " in last(harness, 2)  # the words that named a file hide nothing of what was told before
+    assert "<plan_mode_over " in last(harness, 2)  # sent before the mention
 
 
-def test_what_several_words_name_takes_a_quarter_of_the_window_together(make_harness: MakeHarness) -> None:
+def test_mentions_of_several_messages_take_at_most_a_quarter_of_the_window(make_harness: MakeHarness) -> None:
     harness = make_harness([], models=[{"id": "test-model", "max_model_len": 32_768}])
     for name in "abcd":
         (harness.project / f"{name}.txt").write_text(f"the {name} of all things\n" * 20_000, encoding="utf-8")
@@ -110,7 +110,7 @@ def test_what_several_words_name_takes_a_quarter_of_the_window_together(make_har
     assert sum(estimator.estimate_text(message.context) for message in kept) < 32_768 // 4 + 4 * 200
 
 
-def test_words_stay_where_the_turn_is_stopped_while_looking_them_up(make_harness: MakeHarness) -> None:
+def test_messages_are_kept_if_the_turn_is_stopped_while_their_mentions_are_read(make_harness: MakeHarness) -> None:
     harness = make_harness([])
     outside = harness.project.parent / "outside.txt"
     outside.write_text("x\n", encoding="utf-8")
@@ -153,7 +153,7 @@ def test_it_is_on_disk_before_it_is_sent(make_harness: MakeHarness) -> None:
     assert SECRET not in msgspec.json.encode(harness.events).decode()
 
 
-def test_what_comes_while_the_model_finishes_is_left_for_the_next_turn(make_harness: MakeHarness) -> None:
+def test_a_message_sent_while_the_model_finishes_is_left_for_the_next_turn(make_harness: MakeHarness) -> None:
     harness = make_harness([])
 
     def reply(body: dict[str, Any]) -> Any:
@@ -166,7 +166,7 @@ def test_what_comes_while_the_model_finishes_is_left_for_the_next_turn(make_harn
     assert harness.app.mailbox.waiting == ("use tabs",)
 
 
-def test_an_answer_that_was_cut_off_goes_on_with_the_words_of_the_user(make_harness: MakeHarness) -> None:
+def test_a_truncated_answer_is_continued_with_the_users_message(make_harness: MakeHarness) -> None:
     harness = make_harness([])
 
     def reply(body: dict[str, Any]) -> Any:
@@ -195,7 +195,7 @@ def test_a_turn_that_ends_early_keeps_it_for_the_user(make_harness: MakeHarness,
     assert not harness.seen(Steered)
 
 
-def test_the_steered_turn_is_one_turn_to_undo(make_harness: MakeHarness) -> None:
+def test_the_steered_turn_is_undone_as_one_turn(make_harness: MakeHarness) -> None:
     harness = make_harness([], approve="all")
 
     def write(name: str) -> Any:
@@ -213,7 +213,7 @@ def test_the_steered_turn_is_one_turn_to_undo(make_harness: MakeHarness) -> None
     assert {change.path for change in turn.changes} == {"a.txt", "b.txt"}
 
 
-def test_it_says_what_is_being_worked_on_when_the_window_is_trimmed(make_harness: MakeHarness) -> None:
+def test_it_becomes_the_current_task_when_the_window_is_trimmed(make_harness: MakeHarness) -> None:
     harness = make_harness([])
     wanted = "rewrite the parser in the style of calc.py"
     harness.server.add(steering(harness, wanted), text("Done."))
@@ -238,7 +238,7 @@ def test_a_stuck_model_that_is_steered_gets_three_more_tries(make_harness: MakeH
     assert harness.seen(TurnFinished)[-1].status == "done"
 
 
-def test_nothing_of_a_slow_first_request_is_lost(make_harness: MakeHarness) -> None:
+def test_nothing_is_lost_during_a_slow_first_request(make_harness: MakeHarness) -> None:
     harness = make_harness([])
     harness.server.add(slow(0.3, tool_calls([READ])), text("Done."))
 

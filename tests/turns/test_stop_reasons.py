@@ -1,4 +1,4 @@
-"""Why answers end, and what becomes of the turn; over HTTP."""
+"""Finish reasons of answers, and their effect on the turn; over HTTP."""
 
 import asyncio
 
@@ -13,14 +13,14 @@ from tests.turns.conftest import MakeHarness
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries at once: how long to wait is tested where it is computed."""
+    """Retry without delay: the delays have their own tests."""
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda attempt, after_s, rng: 0.0)
 
 
 @pytest.mark.parametrize(
     "reason", ["length", "max_tokens", "model_length", "pause_turn", "model_context_window_exceeded"]
 )
-def test_an_answer_that_is_cut_off_goes_on(make_harness: MakeHarness, reason: str) -> None:
+def test_a_truncated_answer_is_continued(make_harness: MakeHarness, reason: str) -> None:
     harness = make_harness([finish(reason, "One, two, ", usage=(900, 100)), text("three.")])
     finished = asyncio.run(harness.turn("count"))
     assert (finished.status, finished.text) == ("done", "One, two, three.")
@@ -32,7 +32,7 @@ def test_an_answer_that_is_cut_off_goes_on(make_harness: MakeHarness, reason: st
     ("reason", "words"),
     [("content_filter", "content filter"), ("sensitive", "content filter"), ("refusal", "declined")],
 )
-def test_a_refused_answer_is_reported_and_ends_the_turn(make_harness: MakeHarness, reason: str, words: str) -> None:
+def test_a_filtered_answer_is_reported_and_ends_the_turn(make_harness: MakeHarness, reason: str, words: str) -> None:
     harness = make_harness([finish(reason, "I will not")])
     finished = asyncio.run(harness.turn("do it"))
     assert (finished.status, finished.text) == ("done", "I will not")
@@ -43,7 +43,7 @@ def test_a_refused_answer_is_reported_and_ends_the_turn(make_harness: MakeHarnes
 
 
 @pytest.mark.parametrize("reason", ["content_filter", "refusal"])
-def test_calls_of_a_refused_answer_are_not_run(make_harness: MakeHarness, reason: str) -> None:
+def test_calls_of_a_filtered_answer_are_not_run(make_harness: MakeHarness, reason: str) -> None:
     call = tool_calls([("write_file", {"path": "new.py", "content": "x"})], finish_reason=reason)
     harness = make_harness([call], approve="all")
     finished = asyncio.run(harness.turn("write"))
@@ -66,8 +66,8 @@ def test_a_full_window_is_learned(make_harness: MakeHarness) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 200])
-def test_a_tool_call_the_server_could_not_read_is_asked_for_again(make_harness: MakeHarness, status: int) -> None:
-    """Groq's, before an answer and inside one."""
+def test_a_tool_call_that_the_server_could_not_parse_is_requested_again(make_harness: MakeHarness, status: int) -> None:
+    """Groq's error, before an answer and inside one."""
     body = {
         "error": {
             "message": "Tool call validation failed: attempted to call tool 'x' which was not in request.tools",
@@ -83,8 +83,8 @@ def test_a_tool_call_the_server_could_not_read_is_asked_for_again(make_harness: 
     assert len(harness.seen(Retrying)) == 1
 
 
-def test_an_error_in_the_middle_of_an_answer_is_asked_again(make_harness: MakeHarness) -> None:
-    """OpenRouter's, with the finish reason "error"."""
+def test_an_error_in_the_middle_of_an_answer_is_retried(make_harness: MakeHarness) -> None:
+    """OpenRouter's error, with the finish reason "error"."""
     broken = {
         "error": {"code": "server_error", "message": "Provider disconnected unexpectedly"},
         "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
@@ -96,16 +96,16 @@ def test_an_error_in_the_middle_of_an_answer_is_asked_again(make_harness: MakeHa
 
 
 @pytest.mark.parametrize("reason", ["length", None])
-def test_an_output_limit_told_as_an_error_is_no_failure(make_harness: MakeHarness, reason: str | None) -> None:
-    """OpenRouter's, behind the finish reason or instead of it."""
-    told = {"error": {"code": 400, "message": "Token limit reached"}, "choices": [{"index": 0, "delta": {}}]}
-    harness = make_harness([raw_sse([chunk({"content": "One, "}), chunk({}, reason), told]), text("two.")])
+def test_an_output_limit_reported_as_an_error_is_no_failure(make_harness: MakeHarness, reason: str | None) -> None:
+    """OpenRouter's error, after the finish reason or instead of it."""
+    error_chunk = {"error": {"code": 400, "message": "Token limit reached"}, "choices": [{"index": 0, "delta": {}}]}
+    harness = make_harness([raw_sse([chunk({"content": "One, "}), chunk({}, reason), error_chunk]), text("two.")])
     finished = asyncio.run(harness.turn("count"))
     assert (finished.status, finished.text) == ("done", "One, two.")
     assert harness.seen(Retrying) == []
 
 
-def test_a_server_that_keeps_failing_is_given_up_with_a_next_step(make_harness: MakeHarness) -> None:
+def test_a_server_that_keeps_failing_ends_the_turn_with_a_next_step(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [error(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})] * 9
     )
@@ -115,7 +115,7 @@ def test_a_server_that_keeps_failing_is_given_up_with_a_next_step(make_harness: 
     assert "--model" in finished.error
 
 
-def test_a_request_the_filter_refuses_is_not_sent_again(make_harness: MakeHarness) -> None:
+def test_a_request_refused_by_the_filter_is_not_sent_again(make_harness: MakeHarness) -> None:
     body = {"error": {"message": "Content Exists Risk", "type": "invalid_request_error"}}
     harness = make_harness([error(400, body), text("never")])
     finished = asyncio.run(harness.turn("?"))
@@ -124,7 +124,7 @@ def test_a_request_the_filter_refuses_is_not_sent_again(make_harness: MakeHarnes
     assert "/rewind" in finished.error
 
 
-def test_reasoning_that_led_to_calls_goes_back_in_every_later_request(make_harness: MakeHarness) -> None:
+def test_reasoning_that_led_to_calls_is_sent_back_in_every_later_request(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [
             tool_calls([("read_file", {"path": "calc.py"})], reasoning="read it first"),
@@ -170,7 +170,7 @@ def test_reasoning_details_and_signatures_survive_a_resume(make_harness: MakeHar
     assert "Z29vZ2xl" in again.reasoning_items[-1].data
 
 
-def test_reasoning_with_a_secret_goes_back_without_it(make_harness: MakeHarness) -> None:
+def test_reasoning_with_a_secret_is_sent_back_redacted(make_harness: MakeHarness) -> None:
     secret = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
     harness = make_harness(
         [tool_calls([("read_file", {"path": "calc.py"})], reasoning=f"the key is {secret} I see"), text("ok")],
@@ -184,7 +184,7 @@ def test_reasoning_with_a_secret_goes_back_without_it(make_harness: MakeHarness)
     assert secret not in harness.server.requests[1].raw.decode()
 
 
-def test_an_interrupted_answer_sends_no_reasoning_back(make_harness: MakeHarness) -> None:
+def test_reasoning_of_an_interrupted_answer_is_not_sent_back(make_harness: MakeHarness) -> None:
     slow = text("I was about to say", reasoning="half a thought", chunk_size=5, pause_s=0.2)
     harness = make_harness([slow, text("ok")], model="deepseek-v4")
 

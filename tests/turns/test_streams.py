@@ -1,4 +1,4 @@
-"""What servers do to a stream, and what a user sees of it."""
+"""Faults of streams, and what the user sees of them."""
 
 import asyncio
 from contextlib import ExitStack
@@ -14,7 +14,7 @@ from tests.turns.conftest import MakeHarness
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries at once: how long to wait is tested where it is computed."""
+    """Retry without delay: the delays have their own tests."""
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda attempt, after_s, rng: 0.0)
 
 
@@ -43,14 +43,14 @@ def test_a_second_answer_that_is_shorter_replaces_the_first(make_harness: MakeHa
 
 
 @pytest.mark.parametrize("failure", [error(429, headers={"Retry-After": "0"}), error(500), error(503), empty_stream()])
-def test_failures_that_pass_are_retried_visibly(make_harness: MakeHarness, failure: object) -> None:
+def test_temporary_failures_are_retried_visibly(make_harness: MakeHarness, failure: object) -> None:
     harness = make_harness([failure, failure, text("here")])
     finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.text) == ("done", "here")
     assert [(event.attempt, event.of) for event in harness.seen(Retrying)] == [(1, 4), (2, 4)]
 
 
-def test_a_server_that_keeps_asking_to_slow_down_is_given_up_with_a_next_step(make_harness: MakeHarness) -> None:
+def test_a_server_that_keeps_limiting_the_rate_ends_the_turn_with_a_next_step(make_harness: MakeHarness) -> None:
     harness = make_harness([error(429, headers={"Retry-After": "0"})] * 5)
     finished = asyncio.run(harness.turn("?"))
     assert finished.status == "failed"
@@ -58,7 +58,7 @@ def test_a_server_that_keeps_asking_to_slow_down_is_given_up_with_a_next_step(ma
     assert all("minute" not in event.reason for event in harness.seen(Retrying))
 
 
-def test_a_server_that_is_started_again_in_the_middle_of_an_answer_is_waited_for(
+def test_a_server_restarted_in_the_middle_of_an_answer_is_waited_for(
     make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = make_harness([cut("The answer is")])
@@ -82,7 +82,7 @@ def test_a_server_that_is_started_again_in_the_middle_of_an_answer_is_waited_for
     assert waits == [None, 2.0, 8.0], "the broken stream by lot, the server that is away long enough to start"
 
 
-def test_an_address_where_no_one_was_ever_seen_is_not_tried_again(make_harness: MakeHarness) -> None:
+def test_an_address_that_never_answered_is_not_tried_again(make_harness: MakeHarness) -> None:
     harness = make_harness([])
     harness.server.stop()
     finished = asyncio.run(harness.turn("?"))
@@ -90,7 +90,7 @@ def test_an_address_where_no_one_was_ever_seen_is_not_tried_again(make_harness: 
     assert harness.seen(Retrying) == []
 
 
-def test_failures_that_stay_end_the_turn_after_four_retries(make_harness: MakeHarness) -> None:
+def test_permanent_failures_end_the_turn_after_four_retries(make_harness: MakeHarness) -> None:
     harness = make_harness([error(500)] * 9)
     finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.exit_code) == ("failed", 1)
@@ -105,7 +105,7 @@ def test_failures_that_stay_end_the_turn_after_four_retries(make_harness: MakeHa
         (404, {"error": {"message": "model not found", "code": "model_not_found"}}, "model"),
     ],
 )
-def test_a_refusal_is_one_sentence_and_no_retry(
+def test_a_refusal_is_one_sentence_without_a_retry(
     make_harness: MakeHarness, status: int, body: object, word: str
 ) -> None:
     harness = make_harness([error(status, body)])
@@ -115,14 +115,14 @@ def test_a_refusal_is_one_sentence_and_no_retry(
     assert "\n" not in finished.error
 
 
-def test_an_overflow_says_so_with_its_own_exit_code(make_harness: MakeHarness) -> None:
+def test_an_overflow_has_its_own_message_and_exit_code(make_harness: MakeHarness) -> None:
     body = {"error": {"message": "maximum context length is 100 tokens", "code": "context_length_exceeded"}}
     harness = make_harness([error(400, body)] * 4)
     finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.exit_code) == ("context_full", 3)
 
 
-def test_an_answer_cut_by_the_output_limit_goes_on(make_harness: MakeHarness) -> None:
+def test_an_answer_cut_by_the_output_limit_is_continued(make_harness: MakeHarness) -> None:
     harness = make_harness([finish("length", "One, two, "), text("three.")])
     finished = asyncio.run(harness.turn("count"))
     assert finished.text == "One, two, three."
@@ -131,7 +131,7 @@ def test_an_answer_cut_by_the_output_limit_goes_on(make_harness: MakeHarness) ->
     assert "cut off" in last["content"]
 
 
-def test_an_answer_that_never_ends_is_reported(make_harness: MakeHarness) -> None:
+def test_an_endless_answer_is_reported(make_harness: MakeHarness) -> None:
     harness = make_harness([finish("length", "more ")] * 9)
     finished = asyncio.run(harness.turn("count"))
     assert finished.status == "done"
@@ -139,7 +139,7 @@ def test_an_answer_that_never_ends_is_reported(make_harness: MakeHarness) -> Non
     assert any("cut off" in notice.text for notice in harness.seen(Notice))
 
 
-def test_reasoning_is_shown_apart(make_harness: MakeHarness) -> None:
+def test_reasoning_is_shown_separately(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Four.", reasoning="two and two", reasoning_key="reasoning")])
     finished = asyncio.run(harness.turn("2+2?"))
     assert finished.text == "Four."
@@ -150,7 +150,7 @@ def test_reasoning_is_shown_apart(make_harness: MakeHarness) -> None:
     "arguments",
     ["{'path': 'calc.py'}", '{"path": "calc.py",}', '{"path": "calc.py"', '{"arguments": {"path": "calc.py"}}'],
 )
-def test_broken_arguments_are_mended(make_harness: MakeHarness, arguments: str) -> None:
+def test_broken_arguments_are_repaired(make_harness: MakeHarness, arguments: str) -> None:
     harness = make_harness([tool_calls([("read_file", arguments)]), text("ok")])
     asyncio.run(harness.turn("read"))
     assert [call.ok for call in harness.seen(ToolFinished)] == [True]
@@ -165,7 +165,7 @@ def test_broken_arguments_are_mended(make_harness: MakeHarness, arguments: str) 
         ("reed_file", '{"path": "calc.py"}', ["reed_file", "read_file"]),
     ],
 )
-def test_wrong_calls_are_answered_with_what_would_be_right(
+def test_wrong_calls_are_answered_with_the_correct_usage(
     make_harness: MakeHarness, name: str, arguments: str, words: list[str]
 ) -> None:
     harness = make_harness([tool_calls([(name, arguments)]), text("ok")])
@@ -175,7 +175,7 @@ def test_wrong_calls_are_answered_with_what_would_be_right(
     assert all(word in result.content for word in words), result.content
 
 
-def test_a_call_cut_off_by_the_output_limit_is_not_guessed(make_harness: MakeHarness) -> None:
+def test_a_call_cut_off_by_the_output_limit_is_not_completed_by_guessing(make_harness: MakeHarness) -> None:
     call = tool_calls([("write_file", '{"path": "new.py", "content": "x = ')], finish_reason="length")
     harness = make_harness([call, text("ok")], approve="all")
     asyncio.run(harness.turn("write"))
@@ -191,7 +191,7 @@ def test_the_same_failing_call_four_times_ends_the_turn(make_harness: MakeHarnes
     assert "4 times" in finished.error
 
 
-def test_call_ids_that_repeat_in_every_answer_are_told_apart(make_harness: MakeHarness) -> None:
+def test_repeated_call_ids_are_distinguished(make_harness: MakeHarness) -> None:
     reply = [tool_calls([("read_file", {"path": name})], ids=["call_0"]) for name in ("calc.py", "test_calc.py")]
     harness = make_harness([*reply, text("ok")])
     asyncio.run(harness.turn("read both"))

@@ -1,4 +1,4 @@
-"""Styles in whole turns over real HTTP: what the model is given, what ratings change, and that nothing else moves."""
+"""Response styles in whole turns over real HTTP: what the model gets, what ratings change, and nothing else."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ def ok(harness: Harness, line: str) -> str:
 
 
 def last_words(request: Recorded) -> str:
-    """The last message of a request, which is the user's with what clio put before it."""
+    """Return the last message of a request: the user's, with the context that clio added."""
     message = request.body["messages"][-1]
     assert message["role"] == "user"
     return message["content"]
@@ -48,17 +48,17 @@ def styles_in(words: str) -> list[str]:
 
 
 def seeded(harness: Harness, seed: int) -> Styles:
-    """The same styles as the harness's, with another source of chance."""
+    """Return the harness's styles with another random seed."""
     return Styles(harness.project, harness.loaded.home, rng=random.Random(seed))
 
 
 def shares(styles: Styles, question: str, turns: int = TURNS) -> Counter[str]:
-    """How often each style is chosen for a question."""
+    """Return how often each style is chosen for a question."""
     chosen = (styles.choose(question) for _ in range(turns))
     return Counter(one.skill.id for one in chosen if one)
 
 
-def test_the_chosen_style_is_in_the_request_behind_a_prompt_that_never_changes(make_harness: MakeHarness) -> None:
+def test_the_chosen_style_is_in_the_request_after_a_prompt_that_never_changes(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one"), text("two"), text("three"), text("four")])
 
     async def go() -> None:
@@ -81,7 +81,7 @@ def test_the_chosen_style_is_in_the_request_behind_a_prompt_that_never_changes(m
     assert all(after[: len(before)] == before for before, after in pairwise(earlier))
 
 
-def test_the_style_stays_the_same_through_the_steps_of_a_turn(make_harness: MakeHarness) -> None:
+def test_the_style_stays_the_same_during_the_steps_of_a_turn(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([("read_file", {"path": "calc.py"})]), text("done")])
     ok(harness, "/style on")
     asyncio.run(harness.turn(FIX))
@@ -91,7 +91,7 @@ def test_the_style_stays_the_same_through_the_steps_of_a_turn(make_harness: Make
 
 
 async def teach(harness: Harness) -> None:
-    """Twenty detailed answers to one kind of request that are not liked, and twenty concise ones that are."""
+    """Rate twenty detailed answers to one kind of request as bad, and twenty concise ones as good."""
     for style, sign in (("detailed", "-"), ("concise", "+")):
         ok(harness, f"/style use {style}")
         for _ in range(20):
@@ -101,7 +101,7 @@ async def teach(harness: Harness) -> None:
     ok(harness, "/style auto")
 
 
-def test_what_was_liked_is_chosen_for_that_intent_and_nothing_moves_for_others(
+def test_well_rated_styles_are_chosen_for_that_intent_and_nothing_changes_for_others(
     make_harness: MakeHarness, tmp_path: Path
 ) -> None:
     harness = make_harness([text("An answer.")] * 70)
@@ -126,7 +126,7 @@ def test_what_was_liked_is_chosen_for_that_intent_and_nothing_moves_for_others(
         assert shares(seeded(harness, 8), question, FEWER) == shares(untaught, question, FEWER)
 
 
-def test_an_untaught_clio_tries_what_fits(make_harness: MakeHarness) -> None:
+def test_without_ratings_all_matching_styles_are_tried(make_harness: MakeHarness) -> None:
     harness = make_harness([])
     ok(harness, "/style on")
     found = shares(seeded(harness, 9), FIX, FEWER)
@@ -134,7 +134,7 @@ def test_an_untaught_clio_tries_what_fits(make_harness: MakeHarness) -> None:
     assert found["concise"] < 0.5 * FEWER
 
 
-def test_a_rating_is_about_the_answer_it_follows_and_its_style(make_harness: MakeHarness) -> None:
+def test_a_rating_refers_to_the_answer_before_and_its_style(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one"), text("two"), text("three")])
 
     async def go() -> None:
@@ -153,7 +153,7 @@ def test_a_rating_is_about_the_answer_it_follows_and_its_style(make_harness: Mak
     ]
 
 
-def test_a_sign_counts_where_the_user_said_nothing(make_harness: MakeHarness) -> None:
+def test_a_signal_counts_if_the_user_gave_no_rating(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one"), text("two")])
 
     async def go() -> None:
@@ -168,7 +168,7 @@ def test_a_sign_counts_where_the_user_said_nothing(make_harness: MakeHarness) ->
     assert notice.startswith("−")
 
 
-def test_without_styles_nothing_is_given_and_nothing_noted(make_harness: MakeHarness) -> None:
+def test_with_styles_off_nothing_is_sent_or_saved(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one"), text("two")])
 
     async def go() -> None:
@@ -181,7 +181,7 @@ def test_without_styles_nothing_is_given_and_nothing_noted(make_harness: MakeHar
     assert not (harness.loaded.home / "styles.json").exists()
 
 
-def test_incognito_gives_no_style_and_leaves_nothing(make_harness: MakeHarness) -> None:
+def test_incognito_uses_no_style_and_saves_nothing(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one")])
     ok(harness, "/style use concise")
     before = trees(harness)

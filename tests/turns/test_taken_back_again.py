@@ -1,4 +1,4 @@
-"""What the user takes back, and what an undo brings back, is told to the model."""
+"""The model is told what the user withdraws, and what an undo restores."""
 
 import asyncio
 from typing import Any
@@ -28,7 +28,7 @@ def contents(harness: Harness) -> list[str]:
         ("the timeout is 30 seconds", "/memory forget"),
     ],
 )
-def test_a_fact_that_an_undo_restored_is_told_as_valid_again(
+def test_a_fact_restored_by_undo_is_sent_as_valid_again(
     make_harness: MakeHarness, fact: str, forget: str, is_told: bool
 ) -> None:
     harness = make_harness([text("Ok.")] * 5)
@@ -55,7 +55,7 @@ def test_a_fact_that_an_undo_restored_is_told_as_valid_again(
 
 
 @pytest.mark.parametrize("kind", ["fact", "discovery"])
-def test_what_the_model_forgot_is_valid_again_after_undo(make_harness: MakeHarness, kind: str) -> None:
+def test_a_fact_forgotten_by_the_model_is_valid_again_after_undo(make_harness: MakeHarness, kind: str) -> None:
     ids: list[str] = []
 
     def forget(_: dict[str, Any]) -> Reply:
@@ -86,7 +86,7 @@ def test_what_the_model_forgot_is_valid_again_after_undo(make_harness: MakeHarne
         ("/memory undo", False),
     ],
 )
-def test_a_preference_taken_back_is_withdrawn_for_the_model(make_harness: MakeHarness, later: str, back: bool) -> None:
+def test_a_withdrawn_preference_is_withdrawn_for_the_model(make_harness: MakeHarness, later: str, back: bool) -> None:
     harness = make_harness([text("Ok.")] * 6)
 
     async def run() -> None:
@@ -109,7 +109,7 @@ def test_a_preference_taken_back_is_withdrawn_for_the_model(make_harness: MakeHa
     asyncio.run(run())
 
 
-def test_only_the_preference_that_is_gone_is_withdrawn(make_harness: MakeHarness) -> None:
+def test_only_the_removed_preference_is_withdrawn(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 6)
 
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""Whole turns whose spans and metrics go to a real OTLP receiver, and what never gets there."""
+"""Turns whose spans and metrics are sent to a real OTLP receiver, and what is never sent."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ PRICES = '"*":\n  test-model: {input: 2, cached: 0.2, output: 10}\n'
 
 
 def set_up(folder: Path, collector: OtlpCollector | str, **settings: Any) -> None:
-    """Write the user's configuration before the clio of a test is built."""
+    """Write the user configuration before the clio of a test is built."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
     endpoint = collector if isinstance(collector, str) else collector.url
@@ -44,7 +44,7 @@ def set_up(folder: Path, collector: OtlpCollector | str, **settings: Any) -> Non
 
 
 def play(harness: Harness, *messages: str) -> None:
-    """Run turns, then leave clio."""
+    """Run turns, then end clio."""
 
     async def whole() -> None:
         try:
@@ -99,7 +99,7 @@ def test_a_turn_is_a_trace_of_its_requests_and_calls(make_harness: MakeHarness, 
     assert set(collector.resources[0]) == set(RESOURCE) and collector.resources[0]["service.name"] == "clio"
 
 
-def test_only_what_the_tables_list_is_sent_and_no_content(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_only_the_listed_attributes_are_sent_and_no_content(make_harness: MakeHarness, tmp_path: Path) -> None:
     with OtlpCollector() as collector:
         set_up(tmp_path, collector)
         harness = make_harness(
@@ -123,7 +123,7 @@ def test_only_what_the_tables_list_is_sent_and_no_content(make_harness: MakeHarn
     assert unknown.is_error and unknown.attributes["error.type"] == "failed"
 
 
-def test_content_is_sent_only_when_asked_for_and_without_secrets(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_content_is_sent_only_on_request_and_without_secrets(make_harness: MakeHarness, tmp_path: Path) -> None:
     with OtlpCollector() as collector:
         set_up(tmp_path, collector, content=True)
         harness = make_harness([READ, text(f"It subtracts, {SECRET}.")])
@@ -182,7 +182,7 @@ def test_a_sub_agent_is_below_the_call_that_started_it(make_harness: MakeHarness
     assert {span.trace for span in collector.spans} == {turn.trace}
 
 
-def test_a_background_agent_is_observed_by_the_same_telemetry(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_background_agent_uses_the_same_telemetry(make_harness: MakeHarness, tmp_path: Path) -> None:
     def script(request: dict[str, Any]) -> Any:
         if "sub-agent of clio" in request["messages"][0]["content"]:
             return text("looked")
@@ -205,7 +205,7 @@ def test_a_background_agent_is_observed_by_the_same_telemetry(make_harness: Make
 def test_calls_of_mcp_servers_are_below_their_tool_call(make_harness: MakeHarness, tmp_path: Path) -> None:
     with OtlpCollector() as collector:
         set_up(tmp_path, collector)
-        load_sdk()  # its import takes most of a start's time on a busy machine
+        load_sdk()  # its import takes most of the start-up time on a busy machine
         (tmp_path / "home" / "mcp.yaml").write_text(json.dumps({"mcpServers": {"peer": ENTRY}}), encoding="utf-8")
         harness = make_harness([tool_calls([("mcp_peer_add", {"a": 2, "b": 40}), ("mcp_peer_fail", {})]), text("42")])
         harness.user.approvals = [Answer(kind="once"), Answer(kind="no")]
@@ -217,7 +217,7 @@ def test_calls_of_mcp_servers_are_below_their_tool_call(make_harness: MakeHarnes
     assert refused.attributes["clio.tool.result"] == "refused" and refused.attributes["clio.tool.approval"] == "none"
 
 
-def test_failed_and_interrupted_requests_are_errors_by_their_class(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_failed_and_interrupted_requests_are_errors_with_their_class(make_harness: MakeHarness, tmp_path: Path) -> None:
     async def whole(harness: Harness) -> None:
         running = asyncio.create_task(harness.turn("go"))
         await wait_until_async(lambda: len(harness.server.requests) == 2)
@@ -235,7 +235,7 @@ def test_failed_and_interrupted_requests_are_errors_by_their_class(make_harness:
     assert b"marzipan" not in b"".join(body for _, body in collector.bodies)
 
 
-def test_a_trimmed_window_is_a_span(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_trim_of_the_window_is_a_span(make_harness: MakeHarness, tmp_path: Path) -> None:
     with OtlpCollector() as collector:
         set_up(tmp_path, collector)
         harness = make_harness([text("word " * 3_000), text("short"), text("end")], context_window="8000")
@@ -246,7 +246,7 @@ def test_a_trimmed_window_is_a_span(make_harness: MakeHarness, tmp_path: Path) -
     assert {span.parent for span in trims} <= turns
 
 
-def test_a_trim_by_hand_is_a_span_of_its_own(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_manual_trim_is_a_separate_span(make_harness: MakeHarness, tmp_path: Path) -> None:
     with OtlpCollector() as collector:
         set_up(tmp_path, collector)
         harness = make_harness([text("word " * 300), text("end")])
@@ -286,15 +286,15 @@ def test_headers_come_from_a_variable_and_are_secrets(
     assert "the-collectors-key" not in str(harness.app.session.messages)
 
 
-def test_a_dead_collector_is_named_once_and_delays_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_an_unreachable_collector_is_named_once_and_delays_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
     set_up(tmp_path, f"http://{address}/")
     harness = make_harness([text("one"), text("two"), text("three")])
     play(harness, "1", "2", "3")
-    (told,) = warnings(harness)
-    assert address in told and "refused" in told
+    (warning,) = warnings(harness)
+    assert address in warning and "refused" in warning
 
 
 @pytest.mark.parametrize(("status", "reason"), [(401, "Unauthorized"), (400, "\x1b[31mBad"), (503, "Busy")])
@@ -305,11 +305,11 @@ def test_a_collector_that_refuses_is_named_once(
         set_up(tmp_path, collector)
         harness = make_harness([text("one"), text("two")])
         play(harness, "1", "2")
-    (told,) = warnings(harness)
-    assert reason.rpartition("m")[2] in told and "\x1b" not in told
+    (warning,) = warnings(harness)
+    assert reason.rpartition("m")[2] in warning and "\x1b" not in warning
 
 
-def test_a_collector_that_never_answers_does_not_hold_up_the_exit(
+def test_a_collector_that_never_answers_does_not_delay_the_exit(
     make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.telemetry.telemetry.FLUSH_S", 0.2)
@@ -320,15 +320,15 @@ def test_a_collector_that_never_answers_does_not_hold_up_the_exit(
         assert len(warnings(harness)) == 1
 
 
-def test_a_wrong_endpoint_is_named_and_nothing_is_sent(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_an_invalid_endpoint_is_named_and_nothing_is_sent(make_harness: MakeHarness, tmp_path: Path) -> None:
     set_up(tmp_path, "localhost:4317")
     harness = make_harness([text("one"), text("two")])
     play(harness, "1", "2")
-    (told,) = warnings(harness)
-    assert "telemetry.endpoint" in told
+    (warning,) = warnings(harness)
+    assert "telemetry.endpoint" in warning
 
 
-def test_a_repository_cannot_send_telemetry_anywhere(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_a_repository_cannot_configure_telemetry(make_harness: MakeHarness, tmp_path: Path) -> None:
     with OtlpCollector() as collector:
         harness = make_harness([text("one")])
         (harness.project / ".clio").mkdir(exist_ok=True)
@@ -358,7 +358,7 @@ print(code, *sys.modules, file=sys.stderr)
 
 
 def run_question(folder: Path, **env: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
-    """One `clio -p` in a process of its own, and the modules that it loaded."""
+    """Run one `clio -p` in a separate process; return the modules that it loaded."""
     project = folder / "project"
     if not project.exists():
         make_repository(project, {"a.py": ""})
@@ -377,7 +377,7 @@ def run_question(folder: Path, **env: str) -> tuple[subprocess.CompletedProcess[
     return done, set(done.stderr.splitlines()[-1].split())
 
 
-def test_one_question_is_sent_before_clio_exits(tmp_path: Path) -> None:
+def test_one_question_is_exported_before_clio_exits(tmp_path: Path) -> None:
     with OtlpCollector() as collector:
         set_up(tmp_path, "env")
         run_question(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_EXPORTER_OTLP_HEADERS="x-key=abc")
@@ -385,7 +385,7 @@ def test_one_question_is_sent_before_clio_exits(tmp_path: Path) -> None:
     assert {one["x-key"] for one in collector.headers} == {"abc"}
 
 
-def test_without_the_setting_nothing_is_imported_or_sent_whatever_the_environment_says(tmp_path: Path) -> None:
+def test_without_the_setting_nothing_is_imported_or_sent_whatever_the_environment(tmp_path: Path) -> None:
     with OtlpCollector() as collector:
         _, plain = run_question(tmp_path)
         _, loaded = run_question(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_TRACES_EXPORTER="otlp")
@@ -394,7 +394,7 @@ def test_without_the_setting_nothing_is_imported_or_sent_whatever_the_environmen
     assert loaded == plain
 
 
-def test_a_missing_package_is_named_once_and_the_answer_comes(tmp_path: Path) -> None:
+def test_a_missing_package_is_named_once_and_the_answer_arrives(tmp_path: Path) -> None:
     set_up(tmp_path, "http://127.0.0.1:9")
     hidden = tmp_path / "hidden" / "opentelemetry"
     hidden.mkdir(parents=True)

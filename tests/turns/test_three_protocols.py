@@ -26,7 +26,7 @@ PNG = bytes.fromhex(
 
 
 def session_script() -> Iterator[list[ProtocolAnswer]]:
-    """The answers to each of the user's messages: sixty in all."""
+    """Return the answers to each of the user's messages, sixty in all."""
     for number in range(12):
         name = f"f{number}.txt"
         yield [
@@ -42,8 +42,8 @@ def session_script() -> Iterator[list[ProtocolAnswer]]:
         ]
 
 
-def spoken(message: Message) -> dict[str, Any]:
-    """A message without what differs between protocols and runs."""
+def normalize_message(message: Message) -> dict[str, Any]:
+    """Return a message without what differs between protocols and runs."""
     left_out = ("id", "created", "reasoning_items", "reasoning_origin", "usage", "seconds", "tool_call_id", "context")
     row = {name: value for name, value in structs.asdict(message).items() if name not in left_out}
     if isinstance(message, AssistantMessage):
@@ -52,7 +52,7 @@ def spoken(message: Message) -> dict[str, Any]:
 
 
 def play(tmp_path: Path, first: str, then: str) -> tuple[list[dict[str, Any]], list[Recorded]]:
-    """The transcript of the session and its requests. then: the protocol after the resume in the middle."""
+    """Return the transcript of the session and its requests. then: the protocol after the resume in the middle."""
     project = tmp_path / "project"
     make_repository(project, {"a.txt": "a\n", "b.txt": "b\n"})
     (project / "picture.png").write_bytes(PNG)
@@ -65,7 +65,7 @@ def play(tmp_path: Path, first: str, then: str) -> tuple[list[dict[str, Any]], l
         harness.user.approvals = [Answer(kind="once")] * 100
 
         async def resume(protocol: str) -> None:
-            """Close clio and go on with the session in a new one."""
+            """Close clio and continue the session in a new one."""
             session_id = harness.app.session.id
             await harness.app.close()
             config.write_text(f"api: {protocol}\n{WINDOW}", encoding="utf-8")
@@ -86,7 +86,7 @@ def play(tmp_path: Path, first: str, then: str) -> tuple[list[dict[str, Any]], l
             await harness.app.close()
 
         asyncio.run(main())
-        found = [spoken(message) for message in harness.app.session.messages]
+        found = [normalize_message(message) for message in harness.app.session.messages]
         assert harness.app.session.trims  # the window was too small for all of it
         return found, list(server.requests)
 
@@ -96,13 +96,13 @@ PAIRS = [("responses", "responses"), ("messages", "messages"), ("messages", "res
 
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """The transcript of the session over chat."""
+    """Return the transcript of the session over chat."""
     return play(tmp_path_factory.mktemp("chat"), "chat", "chat")[0]
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("first", "then"), PAIRS)
-def test_the_transcript_is_that_of_chat(tmp_path: Path, chat: list[dict[str, Any]], first: str, then: str) -> None:
+def test_the_transcript_equals_that_of_chat(tmp_path: Path, chat: list[dict[str, Any]], first: str, then: str) -> None:
     found, requests = play(tmp_path / "other", first, then)
     assert found == chat
     half = next(at for at, request in enumerate(requests) if protocol_of(request) == then) if first != then else 0
@@ -112,7 +112,7 @@ def test_the_transcript_is_that_of_chat(tmp_path: Path, chat: list[dict[str, Any
 
 
 def check_reasoning(request: Recorded, *, resumed: bool) -> None:
-    """Calls that came with reasoning in this protocol are sent with it, as it was signed."""
+    """Check that calls with reasoning in this protocol are sent with it, as signed."""
     match protocol_of(request):
         case "responses":
             items = request.body["input"]

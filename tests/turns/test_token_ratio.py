@@ -1,4 +1,4 @@
-"""Estimates of whole requests against servers that bill in their own ways, over restarts and changes of model."""
+"""Estimates of whole requests compared with servers that bill in different ways, over restarts and model changes."""
 
 import asyncio
 import hashlib
@@ -30,19 +30,19 @@ FILES = {
 
 
 def characters(body: dict[str, Any]) -> int:
-    """All text of a request: what is said, the calls, the tools."""
+    """Return the number of characters of a request: messages, calls, tools."""
     said = sum(len(message["content"] or "") for message in body["messages"])
     calls = [call["function"] for message in body["messages"] for call in message.get("tool_calls", ())]
     return said + sum(len(call["name"] + call["arguments"]) for call in calls) + len(json.dumps(body["tools"]))
 
 
 def whole_body(body: dict[str, Any]) -> int:
-    """Every character that is sent."""
+    """Return the number of all characters that are sent."""
     return len(json.dumps(body, ensure_ascii=False))
 
 
 def reading(chars_a_token: float, count: Callable[[dict[str, Any]], int]) -> Callable[[dict[str, Any]], Reply]:
-    """A model that reads one file after the other, then answers; its server bills so many characters a token."""
+    """Simulate a model that reads files, then answers; its server bills this many characters per token."""
 
     def reply(body: dict[str, Any]) -> Reply:
         usage = (round(count(body) / chars_a_token), 10)
@@ -76,7 +76,7 @@ def stored(harness: Harness) -> dict[str, float]:
 
 @pytest.mark.parametrize("count", [characters, whole_body])
 @pytest.mark.parametrize("chars_a_token", [2.0, 3.0, 6.0])
-def test_five_answers_teach_what_a_server_bills(
+def test_five_answers_teach_the_ratio_of_a_server(
     make_harness: MakeHarness, chars_a_token: float, count: Callable[[dict[str, Any]], int]
 ) -> None:
     harness = begin(make_harness, reading(chars_a_token, count))
@@ -95,7 +95,7 @@ def test_five_answers_teach_what_a_server_bills(
     assert context == pytest.approx(harness.app.session.token_ratio, rel=0.001)
 
 
-def test_what_was_learned_survives_a_restart_and_is_per_model(make_harness: MakeHarness) -> None:
+def test_the_learned_ratio_survives_a_restart_and_is_per_model(make_harness: MakeHarness) -> None:
     harness = begin(make_harness, reading(2.0, characters))
 
     async def run() -> None:
@@ -123,7 +123,7 @@ def test_what_was_learned_survives_a_restart_and_is_per_model(make_harness: Make
     asyncio.run(run())
 
 
-def test_each_model_of_one_session_keeps_its_own(make_harness: MakeHarness) -> None:
+def test_each_model_of_a_session_has_its_own_ratio(make_harness: MakeHarness) -> None:
     def reply(body: dict[str, Any]) -> Reply:
         return text("Yes.", usage=(characters(body) // (2 if body["model"] == "test-model" else 6), 1))
 
@@ -147,7 +147,7 @@ def test_each_model_of_one_session_keeps_its_own(make_harness: MakeHarness) -> N
     assert models["other-model"] == pytest.approx(3 * models["test-model"], rel=0.05)
 
 
-def test_a_session_knows_better_than_others_of_its_model(make_harness: MakeHarness) -> None:
+def test_the_ratio_of_a_session_takes_precedence_over_that_of_its_model(make_harness: MakeHarness) -> None:
     harness = begin(make_harness, reading(3.0, characters))
 
     async def run() -> float:
@@ -170,7 +170,7 @@ def test_a_session_knows_better_than_others_of_its_model(make_harness: MakeHarne
     assert stored(harness) == {"test-model": 7.5}  # nothing new was learned, so nothing is written
 
 
-def test_an_incognito_clio_keeps_nothing(make_harness: MakeHarness) -> None:
+def test_incognito_saves_nothing(make_harness: MakeHarness) -> None:
     harness = begin(make_harness, reading(2.0, characters), incognito=True)
 
     async def run() -> None:
@@ -182,7 +182,7 @@ def test_an_incognito_clio_keeps_nothing(make_harness: MakeHarness) -> None:
     assert not harness.app.home.exists()
 
 
-def test_a_corrupt_file_is_one_notice(make_harness: MakeHarness) -> None:
+def test_a_corrupt_file_gives_one_notice(make_harness: MakeHarness) -> None:
     harness = begin(make_harness, reading(2.0, characters))
     harness.app.home.mkdir()
     (harness.app.home / RATIOS_FILE_NAME).write_text("{", encoding="utf-8")
@@ -197,7 +197,7 @@ def test_a_corrupt_file_is_one_notice(make_harness: MakeHarness) -> None:
     assert "test-model" in stored(harness)
 
 
-def test_a_server_that_bills_nothing_is_estimated_by_the_tokeniser_on_disk(
+def test_a_server_without_usage_is_estimated_with_an_installed_tokenizer(
     make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = begin(make_harness, [text("Yes.", usage=None)])
@@ -214,11 +214,11 @@ def test_a_server_that_bills_nothing_is_estimated_by_the_tokeniser_on_disk(
         await harness.app.close()
 
     asyncio.run(run())
-    assert not (harness.app.home / RATIOS_FILE_NAME).exists()  # only bills are kept
+    assert not (harness.app.home / RATIOS_FILE_NAME).exists()  # only billed ratios are saved
     assert harness.app.session.token_ratio is None
 
 
-def test_a_server_that_bills_is_believed_without_a_tokeniser(
+def test_usage_of_a_server_takes_precedence_over_a_tokenizer(
     make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = begin(make_harness, reading(3.0, characters))

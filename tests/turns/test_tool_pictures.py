@@ -1,4 +1,4 @@
-"""Pictures that tools give: read_file and MCP servers, over each protocol; kept, resumed, refused, counted, dropped."""
+"""Pictures in tool results: read_file and MCP servers, in each protocol; saved, resumed, refused, counted, dropped."""
 
 import asyncio
 import base64
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def png(width: int = 2, height: int = 3, extra: bytes = b"") -> bytes:
-    """A whole picture of black pixels. extra: the text of a chunk that makes it longer."""
+    """Return a PNG of black pixels. extra: text of a chunk that makes it longer."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -48,8 +48,8 @@ JPEG = (
 WEBP = b"RIFF\x1e\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x0a\0\0\x0b\0\0VP8 \0\0\0\0"
 
 
-class Desks:
-    """Makes desks on a server of all protocols."""
+class HarnessMaker:
+    """Makes harnesses with a server for all protocols."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder = folder
@@ -67,9 +67,9 @@ class Desks:
 
 
 @pytest.fixture
-def harnesses(tmp_path: Path) -> Iterator[Desks]:
+def harnesses(tmp_path: Path) -> Iterator[HarnessMaker]:
     with ExitStack() as stack:
-        yield Desks(tmp_path, stack)
+        yield HarnessMaker(tmp_path, stack)
 
 
 def read(path: str) -> ProtocolAnswer:
@@ -77,7 +77,7 @@ def read(path: str) -> ProtocolAnswer:
 
 
 def play(harness: Harness, *texts: str) -> list[dict[str, Any]]:
-    """Run a turn for each text; the bodies of the requests."""
+    """Run a turn for each text; return the bodies of the requests."""
 
     async def run() -> None:
         for text in texts:
@@ -91,7 +91,7 @@ def result(harness: Harness) -> ToolMessage:
     return next(one for one in harness.app.session.messages if isinstance(one, ToolMessage))
 
 
-def test_a_picture_is_shown_over_responses(harnesses: Desks) -> None:
+def test_a_picture_is_shown_over_responses(harnesses: HarnessMaker) -> None:
     harness = harnesses([read("shot.png"), ProtocolAnswer(text="black")])
     (harness.project / "shot.png").write_bytes(PNG)
     _, second = play(harness, "what is on shot.png?")
@@ -102,7 +102,7 @@ def test_a_picture_is_shown_over_responses(harnesses: Desks) -> None:
     assert picture == {"type": "input_image", "image_url": f"data:image/png;base64,{ENCODED}", "detail": "auto"}
 
 
-def test_a_picture_is_shown_over_messages(harnesses: Desks) -> None:
+def test_a_picture_is_shown_over_messages(harnesses: HarnessMaker) -> None:
     harness = harnesses([read("shot.png"), ProtocolAnswer(text="black")], "messages", model="claude-sonnet-5-5")
     (harness.project / "shot.png").write_bytes(PNG)
     _, second = play(harness, "what is on shot.png?")
@@ -112,7 +112,7 @@ def test_a_picture_is_shown_over_messages(harnesses: Desks) -> None:
     assert picture["source"] == {"type": "base64", "media_type": "image/png", "data": ENCODED}
 
 
-def test_it_is_kept_and_there_after_resuming_although_the_file_is_gone(harnesses: Desks) -> None:
+def test_it_is_saved_and_resumed_although_the_file_is_gone(harnesses: HarnessMaker) -> None:
     harness = harnesses([read("shot.png"), ProtocolAnswer(text="black"), ProtocolAnswer(text="still")])
     (harness.project / "shot.png").write_bytes(PNG)
     play(harness, "look")
@@ -128,7 +128,7 @@ def test_it_is_kept_and_there_after_resuming_although_the_file_is_gone(harnesses
     assert ENCODED in json.dumps(play(harness, "and now?")[-1])
 
 
-def test_a_model_that_takes_none_is_reported_so(harnesses: Desks) -> None:
+def test_a_model_without_pictures_is_told_so(harnesses: HarnessMaker) -> None:
     harness = harnesses([read("shot.png"), ProtocolAnswer(text="I cannot see it")], model="gpt-3.5-turbo")
     (harness.project / "shot.png").write_bytes(PNG)
     _, second = play(harness, "look")
@@ -139,7 +139,9 @@ def test_a_model_that_takes_none_is_reported_so(harnesses: Desks) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["responses", "messages"])
-def test_a_model_switched_to_that_takes_none_is_sent_its_name(harnesses: Desks, protocol: str) -> None:
+def test_after_a_switch_to_a_model_without_pictures_only_the_name_is_sent(
+    harnesses: HarnessMaker, protocol: str
+) -> None:
     harness = harnesses([read("shot.png"), ProtocolAnswer(text="black"), ProtocolAnswer(text="hm")], protocol)
     (harness.project / "shot.png").write_bytes(PNG)
 
@@ -154,7 +156,7 @@ def test_a_model_switched_to_that_takes_none_is_sent_its_name(harnesses: Desks, 
     assert mentions(sent, "shot.png", "not shown", "not support images")
 
 
-def test_a_sub_agent_sees_pictures_too(harnesses: Desks) -> None:
+def test_a_sub_agent_sees_pictures_too(harnesses: HarnessMaker) -> None:
     delegate = ProtocolAnswer(calls=[("delegate", {"task": "look at shot.png"})])
     harness = harnesses([delegate, read("shot.png"), ProtocolAnswer(text="it is black"), ProtocolAnswer(text="black")])
     (harness.project / "shot.png").write_bytes(PNG)
@@ -173,7 +175,9 @@ def test_a_sub_agent_sees_pictures_too(harnesses: Desks) -> None:
         ("archive.zip", b"PK\3\4" + bytes(300), "binary file"),
     ],
 )
-def test_what_cannot_be_shown_is_reported_and_sends_nothing(harnesses: Desks, name: str, data: bytes, why: str) -> None:
+def test_a_picture_that_cannot_be_shown_is_reported_and_not_sent(
+    harnesses: HarnessMaker, name: str, data: bytes, why: str
+) -> None:
     harness = harnesses([read(name), ProtocolAnswer(text="ok")])
     (harness.project / name).write_bytes(data)
     _, second = play(harness, "look")
@@ -182,7 +186,7 @@ def test_what_cannot_be_shown_is_reported_and_sends_nothing(harnesses: Desks, na
     assert why in second["input"][-1]["output"]
 
 
-def test_a_text_named_like_a_picture_is_read_as_text(harnesses: Desks) -> None:
+def test_a_text_file_with_the_name_of_a_picture_is_read_as_text(harnesses: HarnessMaker) -> None:
     harness = harnesses([read("notes.png"), ProtocolAnswer(text="ok")])
     (harness.project / "notes.png").write_text("just words\n", encoding="utf-8")
     _, second = play(harness, "look")
@@ -204,7 +208,7 @@ def test_the_size_of_each_kind(data: bytes, size: tuple[int, int] | None) -> Non
                 read_picture(data[:end], "x")
 
 
-def test_pictures_weigh_and_are_left_out_when_results_are_shortened(harnesses: Desks) -> None:
+def test_pictures_count_and_are_left_out_when_results_are_shortened(harnesses: HarnessMaker) -> None:
     harness = harnesses([read("shot.png"), read("shot.png"), ProtocolAnswer(text="black")])
     (harness.project / "shot.png").write_bytes(PNG)
     play(harness, "look twice")
@@ -218,7 +222,7 @@ def test_pictures_weigh_and_are_left_out_when_results_are_shortened(harnesses: D
     assert split_units(harness.app.session.messages, message_units)
 
 
-def test_a_picture_of_an_mcp_server_is_shown(harnesses: Desks, tmp_path: Path) -> None:
+def test_a_picture_of_an_mcp_server_is_shown(harnesses: HarnessMaker, tmp_path: Path) -> None:
     harness = harnesses([ProtocolAnswer(calls=[("mcp_peer_blocks", {})]), ProtocolAnswer(text="black")], approve="all")
     entry = {
         "command": sys.executable,
@@ -256,8 +260,8 @@ def test_a_picture_of_an_mcp_server_is_shown(harnesses: Desks, tmp_path: Path) -
         ),
     ],
 )
-def test_a_picture_named_with_an_at_sign_is_shown_over_each_protocol(
-    harnesses: Desks, protocol: str, place: str, picture: dict[str, Any]
+def test_a_picture_mentioned_with_an_at_sign_is_shown_over_each_protocol(
+    harnesses: HarnessMaker, protocol: str, place: str, picture: dict[str, Any]
 ) -> None:
     harness = harnesses([ProtocolAnswer(text="black")], protocol)
     (harness.project / "shot.png").write_bytes(PNG)

@@ -1,4 +1,4 @@
-"""What the model is told before a message: who approves its actions, and the state of the working tree."""
+"""Context before a message: who approves actions, and the state of the working tree."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from tests.turns.conftest import MakeHarness
 
 
 class NoUser:
-    """An approver of a run in which no one can answer."""
+    """An approver for a run without a user."""
 
     never_asks = True
 
@@ -21,7 +21,7 @@ class NoUser:
 
 
 def contexts(harness: Harness) -> list[str]:
-    """The text before each message of the user, as the last request held it."""
+    """Return the text before each user message in the last request."""
     messages = harness.server.requests[-1].body["messages"]
     return [message["content"] for message in messages if message["role"] == "user"]
 
@@ -29,7 +29,7 @@ def contexts(harness: Harness) -> list[str]:
 def test_changed_files_are_named_and_commits_are_reported_when_they_change(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one"), text("two"), text("three")])
 
-    async def talk() -> None:
+    async def run_turns() -> None:
         await harness.turn("first")
         (harness.project / "calc.py").write_text("changed\n", encoding="utf-8")
         invalidate_working_trees()
@@ -38,22 +38,22 @@ def test_changed_files_are_named_and_commits_are_reported_when_they_change(make_
         invalidate_working_trees()
         await harness.turn("third")
 
-    asyncio.run(talk())
+    asyncio.run(run_turns())
     first, second, third = contexts(harness)
     assert "changed files: 0" in first and "last commits:" in first
     assert "changed files: 1\n   M calc.py" in second and "last commits:" not in second
     assert "changed files: 0" in third and "Change the sum" in third
 
 
-def test_the_approval_mode_is_told_in_each_turn(make_harness: MakeHarness) -> None:
+def test_the_approval_mode_is_sent_in_each_turn(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one"), text("two")])
 
-    async def talk() -> None:
+    async def run_turns() -> None:
         await harness.turn("first")
         harness.app.policy.mode = get_next_mode("ask")
         await harness.turn("second")
 
-    asyncio.run(talk())
+    asyncio.run(run_turns())
     first, second = contexts(harness)
     assert "approvals: edits, and commands that may change something, are shown to the user first" in first
     assert "approvals: edits in the project run unasked" in second

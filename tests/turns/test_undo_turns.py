@@ -1,4 +1,4 @@
-"""Turns are taken back and brought again: by the commands a user types, with a real server and real files."""
+"""Undo and redo of turns by the commands that users type, with a real server and real files."""
 
 import asyncio
 from pathlib import Path
@@ -25,7 +25,7 @@ def shell(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
 
 
 def turns(*calls: tuple[str, dict[str, Any]]) -> list[Script]:
-    """A turn for each call."""
+    """Return a turn for each call."""
     return [reply for call in calls for reply in (tool_calls([call]), text("done"))]
 
 
@@ -42,7 +42,7 @@ def exists(harness: Harness, name: str) -> bool:
     return (harness.project / name).exists()
 
 
-def test_the_last_turn_that_changed_files_goes_and_comes_again(make_harness: MakeHarness) -> None:
+def test_the_last_turn_with_changes_is_undone_and_redone(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [*turns(write("one.txt", "1\n"), shell("echo 2 > two.txt")), text("just words")], approve="all"
     )
@@ -76,7 +76,7 @@ def test_an_edit_of_the_user_is_not_lost(make_harness: MakeHarness) -> None:
     assert "# by me" in mine.read_text()
 
 
-def test_force_takes_an_edit_back_and_redo_has_it(make_harness: MakeHarness) -> None:
+def test_force_undoes_an_edit_of_the_user_and_redo_restores_it(make_harness: MakeHarness) -> None:
     harness = make_harness(turns(shell("echo '# by the model' >> calc.py")), approve="all")
     asyncio.run(say(harness, 1))
     mine = harness.project / "calc.py"
@@ -130,7 +130,7 @@ def test_rewind_lists_turns_and_asks_before_it_changes_anything(make_harness: Ma
     assert (exists(harness, "one.txt"), exists(harness, "two.txt")) == (True, True)
 
 
-def test_rewinding_both_goes_on_in_a_copy_and_deletes_nothing(make_harness: MakeHarness) -> None:
+def test_rewinding_both_continues_in_a_copy_and_deletes_nothing(make_harness: MakeHarness) -> None:
     harness = make_harness(turns(write("one.txt", "1\n"), write("two.txt", "2\n")), approve="all")
     asyncio.run(say(harness, 2))
     before = list(harness.app.session.messages)
@@ -150,7 +150,7 @@ def test_rewinding_both_goes_on_in_a_copy_and_deletes_nothing(make_harness: Make
     assert isinstance(first.follow_up, NewSession)
 
 
-def test_the_model_hears_that_its_changes_were_taken_back(make_harness: MakeHarness) -> None:
+def test_the_model_is_told_that_its_changes_were_undone(make_harness: MakeHarness) -> None:
     harness = make_harness([*turns(shell("echo x >> calc.py")), text("I see"), text("and go on")], approve="all")
 
     async def story() -> None:
@@ -159,13 +159,13 @@ def test_the_model_hears_that_its_changes_were_taken_back(make_harness: MakeHarn
         await say(harness, 2)
 
     asyncio.run(story())
-    told, later = (request.body["messages"][-1]["content"] for request in harness.server.requests[-2:])
-    assert "undid changes you had made" in told
-    assert "calc.py" in told
+    undo_message, later = (request.body["messages"][-1]["content"] for request in harness.server.requests[-2:])
+    assert "undid changes you had made" in undo_message
+    assert "calc.py" in undo_message
     assert "undid" not in later
 
 
-def test_styles_learn_that_an_answer_was_taken_back(make_harness: MakeHarness) -> None:
+def test_styles_learn_that_an_answer_was_undone(make_harness: MakeHarness) -> None:
     harness = make_harness(turns(shell("echo x >> calc.py")), approve="all")
     do(harness, "/style on")
     asyncio.run(say(harness, 1))
@@ -173,7 +173,7 @@ def test_styles_learn_that_an_answer_was_taken_back(make_harness: MakeHarness) -
     assert "you undid its changes" in str(do(harness, "/feedback").table)
 
 
-def test_git_sees_nothing_of_it(make_harness: MakeHarness) -> None:
+def test_checkpoints_are_invisible_to_git(make_harness: MakeHarness) -> None:
     harness = make_harness(turns(shell("echo x >> calc.py; touch new"), write("test_calc.py", "")), approve="all")
 
     def seen() -> tuple[str, bytes, str]:
@@ -188,7 +188,7 @@ def test_git_sees_nothing_of_it(make_harness: MakeHarness) -> None:
     assert seen() == before
 
 
-def test_files_outside_are_put_back_after_a_question(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_files_outside_are_restored_after_a_question(make_harness: MakeHarness, tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     harness = make_harness(turns(write(str(outside), "hello\n")), approve="all")
     asyncio.run(say(harness, 1))
@@ -201,7 +201,7 @@ def test_files_outside_are_put_back_after_a_question(make_harness: MakeHarness, 
     assert not outside.exists()
 
 
-def test_what_a_background_command_writes_belongs_to_its_turn(make_harness: MakeHarness) -> None:
+def test_files_written_by_a_background_command_belong_to_its_turn(make_harness: MakeHarness) -> None:
     job = shell("sleep 0.7; echo late > late.txt", background=True)
     wait = ("job_output", {"job": "job1", "wait_s": 10})
     harness = make_harness([tool_calls([job]), tool_calls([wait]), text("done")], approve="all")
@@ -226,7 +226,7 @@ def test_a_turn_survives_a_restart(make_harness: MakeHarness) -> None:
     assert (harness.project / "calc.py").read_text() == CALC
 
 
-def test_reading_turns_keep_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_read_only_turns_save_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
     harness = make_harness(turns(shell("cat calc.py"), ("read_file", {"path": "calc.py"})), approve="all")
     asyncio.run(say(harness, 2))
     assert not (tmp_path / "home" / "checkpoints").exists()
@@ -243,7 +243,7 @@ def test_incognito_undoes_from_memory(make_harness: MakeHarness, tmp_path: Path)
     assert not do(harness, "/rewind 1 talk").ok
 
 
-def test_without_checkpoints_undo_says_so(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_undo_reports_that_checkpoints_are_off(make_harness: MakeHarness, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.yaml").write_text("checkpoints: false\n", encoding="utf-8")
     harness = make_harness(turns(shell("rm calc.py")), approve="all")
@@ -255,7 +255,7 @@ def test_without_checkpoints_undo_says_so(make_harness: MakeHarness, tmp_path: P
 @pytest.mark.parametrize(
     "line", ["/undo nonsense", "/undo --except nonsense", "/rewind 1", "/rewind 1 all", "/rewind x"]
 )
-def test_what_is_not_understood_changes_nothing(make_harness: MakeHarness, line: str) -> None:
+def test_unknown_arguments_change_nothing(make_harness: MakeHarness, line: str) -> None:
     harness = make_harness(turns(write("one.txt", "1\n")), approve="all")
     asyncio.run(say(harness, 1))
     assert not do(harness, line).ok

@@ -1,4 +1,4 @@
-"""What the user stated keeps its text, its strength and its source, whatever the model saves beside it."""
+"""A statement of the user keeps its text, strength and source, whatever the model saves next to it."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ def call(**arguments: Any) -> Any:
 
 
 def answering(script: list[Reply], asked: list[str]) -> Any:
-    """Answer the turns from the script, and every question whether two memories are one with `merge`."""
+    """Answer the turns from the script, and answer `merge` to every question whether two memories are one."""
 
     def reply(body: dict[str, Any]) -> Reply:
         words = str(body["messages"][-1]["content"])
@@ -62,7 +62,7 @@ def test_the_model_cannot_change_a_rule_of_the_user(make_harness: MakeHarness, s
     asyncio.run(run())
 
 
-def test_a_discovery_of_the_model_does_not_stand_beside_the_fact_of_the_user(make_harness: MakeHarness) -> None:
+def test_a_discovery_of_the_model_does_not_duplicate_a_fact_of_the_user(make_harness: MakeHarness) -> None:
     harness = make_harness(
         [
             text("Ok."),

@@ -1,4 +1,4 @@
-"""From a request in words to a finished piece of work, over real HTTP in a real repository."""
+"""From a request to finished work, over real HTTP in a real repository."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from tests.turns.conftest import MakeHarness
 
 
 def test_a_failing_test_is_fixed_and_committed(make_harness: MakeHarness) -> None:
-    # -B: Python takes a .pyc for fresh if second and size are the same, and here both are.
+    # -B: Python takes a .pyc for current if second and size are the same, and here both are.
     run_tests = ("run_command", {"command": f"{sys.executable} -B -m pytest -q -p no:cacheprovider -p no:xdist"})
     harness = make_harness(
         [
@@ -80,7 +80,7 @@ def test_system_and_tools_are_the_same_bytes_in_every_request(make_harness: Make
     assert messages[2][: len(messages[1])] == messages[1]
 
 
-def test_a_session_goes_on_after_a_restart(make_harness: MakeHarness) -> None:
+def test_a_session_continues_after_a_restart(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Hello."), text("You said hi.")])
 
     async def story() -> list[str]:

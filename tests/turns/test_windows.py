@@ -1,4 +1,4 @@
-"""Work that outgrows the window: nothing fails, nothing is lost, and a server that refuses gets something smaller."""
+"""Work that outgrows the window: nothing fails, nothing is lost, and a refusal leads to a smaller request."""
 
 import asyncio
 import itertools
@@ -20,7 +20,7 @@ def openai(message: str, code: str | None = "context_length_exceeded", status: i
     return error(status, {"error": {"message": message, "type": "invalid_request_error", "code": code}})
 
 
-# Each in the words of another server: a JSON body, a bare text, an object inside a stream that began with 200.
+# Each is the error of another server: a JSON body, plain text, an object inside a stream that began with 200.
 REFUSALS = {
     "openai": openai(
         "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
@@ -101,7 +101,7 @@ REFUSALS = {
 
 
 def reads(rounds: int, name: str = "big") -> list[Any]:
-    """So many answers that read a file each."""
+    """Return this many answers that read a file each."""
     return [tool_calls([("read_file", {"path": f"{name}{number}.py"})]) for number in range(rounds)]
 
 
@@ -123,7 +123,7 @@ def asked(body: dict[str, Any], words: str) -> bool:
 
 
 def paired(body: dict[str, Any]) -> bool:
-    """Whether each call has its result behind it, and each result its call before it."""
+    """Whether each call is followed by its result, and each result follows its call."""
     waiting: list[str] = []
     for message in body["messages"]:
         if message["role"] == "tool":
@@ -137,7 +137,7 @@ def paired(body: dict[str, Any]) -> bool:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("server", REFUSALS)
-def test_a_refusal_in_the_words_of_any_server_is_answered_with_less(make_harness: MakeHarness, server: str) -> None:
+def test_a_refusal_of_any_server_is_answered_with_a_smaller_request(make_harness: MakeHarness, server: str) -> None:
     harness = make_harness([*reads(6), REFUSALS[server], text("done")], context_window=60_000)
     write_files(harness, 6)
     finished = asyncio.run(harness.turn("look at the big files"))
@@ -179,13 +179,13 @@ def test_a_fourth_refusal_is_a_clear_failure(make_harness: MakeHarness) -> None:
     assert "the server refused" in failed.error
     assert len(bodies(harness)) == 8 + 4 + 1
     assert (after.status, after.text) == ("done", "small now")
-    assert len(harness.app.session.messages) == 1 + 16 + 1 + 1  # everything said is still there
+    assert len(harness.app.session.messages) == 1 + 16 + 1 + 1  # the whole conversation is still there
 
 
 @pytest.mark.parametrize("window", [8_192, 16_384, 32_768, 131_072])
-def test_the_first_words_are_in_the_first_request(make_harness: MakeHarness, window: int) -> None:
+def test_the_first_message_is_in_the_first_request(make_harness: MakeHarness, window: int) -> None:
     harness = make_harness([text("hello")], models=[{"id": "test-model", "max_model_len": window}])
-    instructions = "Use tabs. " * 4_000  # far more than a small window has room for
+    instructions = "Use tabs. " * 4_000  # far more than a small window has space for
     (harness.project / "AGENTS.md").write_text(instructions, encoding="utf-8")
     words = "explain this stack trace:\n" + "  File 'a.py', line 3\n" * 200
     finished = asyncio.run(harness.turn(words))
@@ -197,7 +197,7 @@ def test_the_first_words_are_in_the_first_request(make_harness: MakeHarness, win
     assert (len(sent["tools"]) <= 11) is small
 
 
-def test_a_window_too_small_says_so_with_the_numbers(make_harness: MakeHarness) -> None:
+def test_a_window_that_is_too_small_is_reported_with_the_numbers(make_harness: MakeHarness) -> None:
     harness = make_harness([text("never")], context_window=2_048)
     finished = asyncio.run(harness.turn("words " * 2_000))
     assert (finished.status, finished.exit_code) == ("context_full", 3)
@@ -206,7 +206,7 @@ def test_a_window_too_small_says_so_with_the_numbers(make_harness: MakeHarness) 
     assert "your message" in finished.error
 
 
-def test_a_message_too_long_does_not_spoil_the_session(make_harness: MakeHarness) -> None:
+def test_a_too_long_message_does_not_break_the_session(make_harness: MakeHarness) -> None:
     harness = make_harness([text("long"), text("fine")], context_window=8_192)
 
     async def story() -> list[TurnFinished]:
@@ -218,10 +218,10 @@ def test_a_message_too_long_does_not_spoil_the_session(make_harness: MakeHarness
     said = harness.app.session.messages[0]
     assert isinstance(said, UserMessage)
     assert said.blob is not None
-    assert harness.app.session.read_blob(said.blob) == "words " * 8_000  # as it was said, beside the session
+    assert harness.app.session.read_blob(said.blob) == "words " * 8_000  # unchanged, saved with the session
 
 
-def test_nothing_but_empty_answers_to_a_large_request_mean_it_does_not_fit(
+def test_only_empty_answers_to_a_large_request_mean_that_it_does_not_fit(
     make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda *_: 0.0)
@@ -232,7 +232,7 @@ def test_nothing_but_empty_answers_to_a_large_request_mean_it_does_not_fit(
     assert sizes(harness)[-1] < sizes(harness)[-2] == sizes(harness)[-4]
 
 
-def test_empty_answers_to_a_small_request_are_a_failing_server(
+def test_empty_answers_to_a_small_request_are_a_server_failure(
     make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda *_: 0.0)
@@ -242,7 +242,7 @@ def test_empty_answers_to_a_small_request_are_a_failing_server(
 
 
 class StrictServer:
-    """A server that counts four bytes a token and refuses what does not fit its window."""
+    """A server that counts four bytes per token and refuses what does not fit its window."""
 
     def __init__(self, window: int, script: list[Any], *, refusal: Reply | None = None) -> None:
         self.window = window
@@ -259,7 +259,7 @@ class StrictServer:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("window", "rounds"), [(8_192, 60), (16_384, 60), (32_768, 40)])
-def test_sixty_tool_calls_without_one_failed_request(make_harness: MakeHarness, window: int, rounds: int) -> None:
+def test_sixty_tool_calls_without_a_failed_request(make_harness: MakeHarness, window: int, rounds: int) -> None:
     server = StrictServer(window, [*reads(rounds), text("all read")])
     harness = make_harness([server] * (rounds + 1), context_window=window, max_steps=100)
     write_files(harness, rounds)
@@ -268,7 +268,7 @@ def test_sixty_tool_calls_without_one_failed_request(make_harness: MakeHarness, 
     assert all(asked(body, "read every big file") and paired(body) for body in bodies(harness))
     assert len(harness.seen(ContextTrimmed)) >= 1
     said = [message for message in harness.app.session.messages if isinstance(message, ToolMessage)]
-    assert [message.content.count("value_59 = 59") for message in said] == [1] * rounds  # archived whole
+    assert [message.content.count("value_59 = 59") for message in said] == [1] * rounds  # archived completely
 
 
 def test_a_smaller_window_than_announced_is_learned_once(make_harness: MakeHarness) -> None:
@@ -282,7 +282,7 @@ def test_a_smaller_window_than_announced_is_learned_once(make_harness: MakeHarne
     assert len(bodies(harness)[-1]["tools"]) < len(bodies(harness)[0]["tools"])  # the small set, for a small window
 
 
-def test_a_silent_smaller_window_is_learned_too(make_harness: MakeHarness) -> None:
+def test_a_smaller_window_without_an_announcement_is_learned_too(make_harness: MakeHarness) -> None:
     server = StrictServer(16_384, [*reads(60), text("all read")])
     harness = make_harness([server] * 80, context_window=128_000, max_steps=100)
     write_files(harness, 60)
@@ -291,7 +291,7 @@ def test_a_silent_smaller_window_is_learned_too(make_harness: MakeHarness) -> No
     assert server.refused <= 3
 
 
-def test_one_giant_answer_of_parallel_calls_fits_a_small_window(make_harness: MakeHarness) -> None:
+def test_one_very_large_answer_of_parallel_calls_fits_a_small_window(make_harness: MakeHarness) -> None:
     calls = [("read_file", {"path": f"big{number}.py"}) for number in range(12)]
     server = StrictServer(8_192, [tool_calls(calls), text("read")])
     harness = make_harness([server] * 2, context_window=8_192)
@@ -316,7 +316,7 @@ def test_requests_between_trims_begin_with_the_bytes_of_the_one_before(make_harn
 
 
 def test_limits_and_preferences_stay_in_each_request_after_a_trim_within_a_turn(make_harness: MakeHarness) -> None:
-    """They were told with a message that the trim removed; the next message of the user may be far away."""
+    """They were sent with a message that was trimmed; the next user message may be far away."""
     first = [text("Ok.")] * 3
     replies = [*first, *reads(40), text("all read"), text("Hello.")]
     harness = make_harness(replies, context_window=16_384, max_steps=100)
@@ -340,7 +340,7 @@ def test_limits_and_preferences_stay_in_each_request_after_a_trim_within_a_turn(
         assert "- don't touch the tests" in context
 
 
-def test_the_summary_lists_no_test_as_failing_that_the_window_shows_passing(make_harness: MakeHarness) -> None:
+def test_the_summary_lists_no_test_as_failing_that_passes_in_the_window(make_harness: MakeHarness) -> None:
     passes = tool_calls([("run_command", {"command": "cat good"})])
     before, after = reads(12)[:6], reads(12)[6:]
     fails = tool_calls([("run_command", {"command": "cat bad"})])
@@ -361,7 +361,7 @@ def test_the_summary_lists_no_test_as_failing_that_the_window_shows_passing(make
         assert "1 failed, 3 passed in 0.10s" in messages[1]["content"]
 
 
-def test_a_trimmed_session_goes_on_after_a_restart(make_harness: MakeHarness) -> None:
+def test_a_trimmed_session_continues_after_a_restart(make_harness: MakeHarness) -> None:
     harness = make_harness([*reads(30), text("all read"), text("still here")], context_window=8_192, max_steps=100)
     write_files(harness, 30)
 
@@ -386,7 +386,7 @@ def test_a_trimmed_session_goes_on_after_a_restart(make_harness: MakeHarness) ->
     ].origin == "user"
 
 
-def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_harness: MakeHarness) -> None:
+def test_the_window_can_be_inspected_trimmed_and_restored(make_harness: MakeHarness) -> None:
     harness = make_harness([*reads(4), text("read"), text("and again")], context_window=32_768)
     write_files(harness, 4)
 
@@ -401,7 +401,7 @@ def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_harness: Make
         assert window.measure_usage().history < before.history
         window.undo_trim()
         after = window.measure_usage()
-        assert after.trim_above > before.trim_above  # what was just brought back is not trimmed at once again
+        assert after.trim_above > before.trim_above  # what was just restored is not trimmed again at once
         assert msgspec.structs.replace(after, trim_above=before.trim_above) == before
         await harness.turn("once more")
 
@@ -412,7 +412,7 @@ def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_harness: Make
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("calls", [1, 4])
 @pytest.mark.parametrize("window", [8_192, 32_768, 128_000])
-def test_the_smallest_request_has_summary_todos_and_git_beside_a_result_that_fills_the_window(
+def test_the_smallest_request_has_summary_todos_and_git_next_to_a_result_that_fills_the_window(
     make_harness: MakeHarness, window: int, calls: int
 ) -> None:
     todos = [{"title": "mend the parser", "status": "in_progress"}, {"title": "write the tests"}]
@@ -449,7 +449,9 @@ def test_the_smallest_request_has_summary_todos_and_git_beside_a_result_that_fil
     assert [message["role"] for message in least[2:]] == ["assistant", *["tool"] * calls]
 
 
-def test_after_a_trim_the_model_is_told_which_job_runs_and_what_its_todos_found(make_harness: MakeHarness) -> None:
+def test_after_a_trim_the_model_is_told_the_running_job_and_the_findings_of_its_todos(
+    make_harness: MakeHarness,
+) -> None:
     done = {"title": "find it", "status": "completed", "note": "calc.py:2 subtracts"}
     calls = [
         ("run_command", {"command": "echo up; exec sleep 60", "background": True}),

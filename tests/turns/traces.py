@@ -1,4 +1,4 @@
-"""What a program left behind: whole trees compared, and every file it opened for writing, even for a moment."""
+"""What a program left behind: comparison of whole trees, and every file it opened for writing, even briefly."""
 
 import hashlib
 import os
@@ -33,7 +33,7 @@ sys.addaudithook(listen)
 
 
 class Listener:
-    """Makes Python programs write down what they open for writing; `env` is added to theirs."""
+    """Makes Python programs record the files they open for writing; `env` is added to their environment."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -43,19 +43,21 @@ class Listener:
         self._folder = folder
 
     def env(self, pythonpath: str = "") -> dict[str, str]:
-        """The environment variables that turn it on."""
+        """Return the environment variables that turn it on."""
         path = os.pathsep.join(filter(None, (str(self._folder), pythonpath)))
         return {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "WRITES_FILE": str(self._written)}
 
     @property
     def writes(self) -> list[str]:
-        """One line for each file that was opened for writing, made, renamed or removed."""
+        """Return one line for each file that was opened for writing, created, renamed or removed."""
         return self._written.read_text(encoding="utf-8").splitlines()
 
 
 def snapshot(*tops: Path) -> dict[str, tuple[str, int, int, str]]:
-    """Every file and folder below: kind, mode, time of the last change, content. A folder's time tells of a file that
-    came and went."""
+    """Return every file and folder below: kind, mode, modification time, content.
+
+    A folder's time shows that a file was created and removed.
+    """
     return {str(path): _look(path) for top in tops for path in _below(top)}
 
 
