@@ -1,4 +1,4 @@
-"""A workspace with its checkpoints, and turns that do things to its files."""
+"""A workspace with its checkpoints, and turns that change its files."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ SESSION = "session"
 
 
 def list_all(root: Path) -> Sequence[str]:
-    """Files and links outside of git."""
+    """Return files and links outside .git."""
     return sorted(walk_files(root, root, hidden=True, links=True))
 
 
 class Place:
-    """git: the workspace is a git repository with these files committed."""
+    """A workspace. git: it is a git repository with these files committed."""
 
     def __init__(self, folder: Path, files: dict[str, str], *, git: bool = True, on_disk: bool = True) -> None:
         self.root = (folder / "project").resolve()
@@ -35,7 +35,7 @@ class Place:
         self.checkpoints = self.open()
 
     def open(self, limits: StoreLimits | None = None) -> Checkpoints:
-        """A new clio on the same workspace."""
+        """Return the checkpoints of a new clio on the same workspace."""
         return Checkpoints(
             self.root,
             self.store if self._on_disk else None,
@@ -46,52 +46,52 @@ class Place:
         )
 
     def now(self) -> float:
-        """A second later each time."""
+        """Return a time one second later at each call."""
         self.clock += 1.0
         return self.clock
 
     def write(self, name: str, text: str) -> Path:
-        """A file in the workspace, its folders made."""
+        """Write a file in the workspace, and create its folders."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
         return path
 
     def read(self, name: str) -> str:
-        """Its text."""
+        """Return the text of a file."""
         return (self.root / name).read_bytes().decode()
 
     def run(self, turn: str, line: str) -> None:
-        """A turn in which a command runs."""
+        """Run a command in a turn."""
         self.checkpoints.before_command(TurnRef(session=SESSION, message=turn)).result()
         subprocess.run(line, shell=True, cwd=self.root, check=True, capture_output=True)
         self.checkpoints.after().result()
 
     def edit(self, turn: str, names: Sequence[str | Path], work: Callable[[], object]) -> None:
-        """A turn in which a tool writes these files."""
+        """Write these files by a tool in a turn."""
         paths = [self.root / name for name in names]
         self.checkpoints.before_files(TurnRef(session=SESSION, message=turn), paths).result()
         work()
         self.checkpoints.after().result()
 
     def undo(self, *turns: str, force: bool = False, leave: Sequence[str] = ()) -> RestoreResult:
-        """Take these turns back."""
+        """Undo these turns."""
         plan = self.checkpoints.plan_undo(turns, "undo")
         return self.checkpoints.carry_out(plan, SESSION, force=force, leave=leave)
 
     def redo(self) -> RestoreResult:
-        """Take back what was taken back last."""
+        """Redo what was undone last."""
         plan = self.checkpoints.plan_redo({SESSION})
         assert plan is not None
         return self.checkpoints.carry_out(plan, SESSION)
 
     def verdicts(self, *turns: str) -> dict[str, str]:
-        """What would become of each file if these turns were taken back."""
+        """Return the effect on each file if these turns were undone."""
         plan = self.checkpoints.plan_undo(turns, "undo")
         return {step.file.path: step.verdict for step in plan.steps}
 
     def tree(self) -> dict[str, tuple[str, int] | str]:
-        """Every file with its bytes and mode, every link with its target, every folder; git's own left out."""
+        """Return every file with content and mode, every link with its target, and every folder, without .git."""
         found: dict[str, tuple[str, int] | str] = {}
         for path in sorted(self.root.rglob("*")):
             name = path.relative_to(self.root).as_posix()

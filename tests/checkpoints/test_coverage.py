@@ -1,4 +1,4 @@
-"""What is covered, what is not, and that the difference is said."""
+"""Which files checkpoints cover, which not, and that files not covered are named."""
 
 import os
 import sys
@@ -59,7 +59,7 @@ def test_a_large_tracked_file_costs_no_copy(tmp_path: Path) -> None:
 
 
 def settled(root: Path) -> None:
-    """The index written later than the files: then git can tell by their times that they are as they were."""
+    """Make the index newer than the files, so that git can tell by their times that they are unchanged."""
     for path in root.rglob("*"):
         if ".git" not in path.parts and path.is_file():
             os.utime(path, (1_000_000_000, 1_000_000_000))
@@ -83,7 +83,7 @@ def test_files_with_a_filter_are_restored_exactly(tmp_path: Path) -> None:
     place.write(".gitattributes", "*.rot filter=rot\n")
     place.write("secret.rot", "hello\n")
     git(place.root, "add", "--all")
-    later = time.time() + 2  # an index of the files' own second says nothing of them
+    later = time.time() + 2  # an index from the same second as the files proves nothing
     os.utime(place.root / ".git" / "index", (later, later))
     place.run("t1", "rm secret.rot")
     place.undo("t1")
@@ -186,7 +186,7 @@ def test_changes_after_the_end_of_a_command_are_unsure(tmp_path: Path) -> None:
 def test_edits_by_the_user_between_calls_do_not_belong_to_the_turn(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.run("t1", "echo x > x.txt")
-    place.checkpoints = place.open()  # no look that is still fresh
+    place.checkpoints = place.open()  # no recent listing is reused
     place.write("mine.txt", "mine")
     place.run("t1", "echo y > y.txt")
     assert set(place.verdicts("t1")) == {"x.txt", "y.txt"}

@@ -1,4 +1,4 @@
-"""A clio that is killed leaves nothing half done: calls are told, restorings finished, two clios lose nothing."""
+"""A killed clio leaves nothing half done: calls are reported, restores finished, and two clios lose nothing."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def killed(place: Place, body: str) -> None:
-    """Run this in a process of its own, which must kill itself; `checkpoints`, `turn` and `root` are there."""
+    """Run this code in a separate process, which must kill itself; it can use `checkpoints`, `turn` and `root`."""
     code = f"""
 import os, signal
 from pathlib import Path
@@ -205,7 +205,7 @@ def test_copies_removed_to_make_room_are_made_again(tmp_path: Path, monkeypatch:
     usage = place.checkpoints.measure_usage()
     assert usage is not None
     assert usage.bytes <= 10
-    monkeypatch.setattr("clio.checkpoints.checkpoints._MAX_SCAN_AGE_S", 0.0)  # the last look is no longer fresh
+    monkeypatch.setattr("clio.checkpoints.checkpoints._MAX_SCAN_AGE_S", 0.0)  # the last listing is too old to be reused
     place.run("t2", "rm c.txt")
     place.undo("t2")
     assert place.read("c.txt") == "c" * 900

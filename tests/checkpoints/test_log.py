@@ -1,4 +1,4 @@
-"""The log of a workspace, read again and again while it grows, is replaced, torn and deleted."""
+"""The log of a workspace is read correctly while it grows, is replaced, truncated and deleted."""
 
 import random
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_records_of_another_clio_are_read_once(tmp_path: Path, monkeypatch: pyte
     for number in range(20):
         (mine if number % 3 else other).append(record(str(number)))
         assert [one.id for one in mine.read()] == [str(each) for each in range(number + 1)]
-    assert sum(lines) == 20 + 1  # each once, and the line the file begins with
+    assert sum(lines) == 20 + 1  # each once, and the first line of the file
 
 
 def test_a_shortened_log_is_read_again(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_truncated_last_line_is_skipped_until_it_is_complete(tmp_path: Path) -
     for cut in range(start - 1, len(whole)):
         log.path.write_bytes(whole[:cut])
         assert [one.id for one in log.read()] == ["0", "1"][: 2 if cut == len(whole) - 1 else 1]
-    log.append(record("2"))  # mends the tail: the whole line got its end
+    log.append(record("2"))  # repairs the tail: the complete line got its line break
     assert [one.id for one in log.read()] == ["0", "1", "2"]
 
 

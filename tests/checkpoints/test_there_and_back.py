@@ -1,4 +1,4 @@
-"""What commands and tools do to files is taken back, and brought again, to the byte."""
+"""Changes by commands and tools are undone and redone to the byte."""
 
 from pathlib import Path
 

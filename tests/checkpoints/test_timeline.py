@@ -1,4 +1,4 @@
-"""What the log comes to: pure."""
+"""The timeline computed from the records of a log."""
 
 from clio.checkpoints.checkpoint_store import (
     Change,
@@ -43,7 +43,7 @@ def test_a_change_by_another_process_in_between_is_detected() -> None:
     assert judge_step(wanted, None).verdict == "same"
 
 
-def test_verdicts() -> None:
+def test_the_verdict_of_each_change() -> None:
     (wanted,) = plan_undo([record("1", "turn", change("f", A, B))])
     assert judge_step(wanted, B).verdict == "restorable"
     assert judge_step(wanted, A).verdict == "same"

@@ -1,4 +1,4 @@
-"""Answered turns of an app, with the style a real turn would have been given."""
+"""Answered turns of an app, with the style that a real turn would use."""
 
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,8 @@ from clio.messages import AssistantMessage, Fragment, UserMessage
 from tests.commands.harness import Harness, make_harness
 
 
-def make_answering_desk(project: Path, **settings: Any) -> Harness:
-    """A harness whose memory knows the running session, and takes secrets out of what it keeps."""
+def make_answering_harness(project: Path, **settings: Any) -> Harness:
+    """Return a harness whose memory knows the running session and redacts secrets."""
     harness = make_harness(project, **settings)
     harness.memory = MemorySystem(
         project,
@@ -24,14 +24,14 @@ def make_answering_desk(project: Path, **settings: Any) -> Harness:
 
 
 def bucket(harness: Harness) -> str:
-    """The context the last answer was given its style for."""
+    """Return the context for which the style of the last answer was chosen."""
     chosen = harness.memory.styles.current
     assert chosen is not None
     return chosen.bucket
 
 
 def answer(harness: Harness, question: str, words: str = "An answer.") -> Fragment | None:
-    """One turn; the fragment of its style."""
+    """Run one turn; return the fragment of its style."""
     harness.session.append(UserMessage(content=question))
     given = harness.memory.turn_fragments(question)
     harness.session.append(AssistantMessage(content=words))

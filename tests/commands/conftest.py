@@ -1,4 +1,4 @@
-"""An app for every test of commands that makes no other."""
+"""The default app for tests of commands."""
 
 from collections.abc import Iterator
 from pathlib import Path

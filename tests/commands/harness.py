@@ -1,4 +1,4 @@
-"""What commands look at, real but for the model: sessions in a folder, a policy, a redactor."""
+"""The context of commands, real except for the model: sessions in a folder, a policy, a redactor."""
 
 import json
 from dataclasses import dataclass
@@ -58,26 +58,26 @@ class Harness:
         self.skills = SkillCatalog(self.loaded.project, self.loaded.home, {"HOME": str(self.loaded.home.parent)})
 
     async def output_of(self, command: str) -> str:
-        """As if the command had printed itself."""
+        """Return no captured output, as if the command had printed it itself."""
         return command
 
     async def reload_servers(self) -> None:
-        """As a running clio does it."""
+        """Reload the servers as a running clio does."""
         await self.servers.reload()
 
     @property
     def answering(self) -> Provider:
-        """The only model there is."""
+        """The only model."""
         return self.provider
 
     @property
     def light_provider(self) -> Provider:
-        """The same."""
+        """The only model."""
         return self.provider
 
     @property
     def turn_files(self) -> TurnFileRecorder:
-        """Commands about files are tested with whole turns."""
+        """None: commands about files are tested with whole turns."""
         raise NotImplementedError
 
     def talk(self, *texts: str) -> None:
@@ -107,7 +107,7 @@ def make_harness(project: Path, *, withheld: tuple[TrustRequest, ...] = (), **se
 
 
 def run_whole(harness: Harness, line: str) -> CommandResult:
-    """What a command line gives in the end, the work it asks for carried out."""
+    """Return the final result of a command line, after the work it requests."""
     result = run_command(harness, line)
     if not isinstance(result.follow_up, LongWork):
         return result
@@ -118,7 +118,7 @@ def run_whole(harness: Harness, line: str) -> CommandResult:
 
 
 def ok(harness: Harness, line: str) -> CommandResult:
-    """What a command line gives that is understood; its data can be JSON."""
+    """Return the result of a valid command line, and check that its data can be JSON."""
     result = run_whole(harness, line)
     assert result.ok, result.text
     json.dumps(result.data)
@@ -126,18 +126,18 @@ def ok(harness: Harness, line: str) -> CommandResult:
 
 
 def data(harness: Harness, line: str) -> Any:
-    """The data of a command line as a program reads it."""
+    """Return the data of a command line as a program reads it."""
     return json.loads(json.dumps(ok(harness, line).data))
 
 
 def count_by_scope(harness: Harness) -> dict[str, int]:
-    """The numbers of memories that `/memory count` tells: all, the project's and the user's."""
+    """Return the numbers of memories from `/memory count`: all, the project's and the user's."""
     found = data(harness, "/memory count")
     return {name: found[name] for name in ("total", "project", "user")}
 
 
 def refused(harness: Harness, line: str) -> str:
-    """Why a command line is refused."""
+    """Return the reason why a command line is refused."""
     result = run_whole(harness, line)
     assert not result.ok
     assert result.data is None

@@ -1,4 +1,4 @@
-"""What a project brings that waits for trust, from `/trust` and from `clio config trust`."""
+"""Content of a project that needs trust, in `/trust` and in `clio config trust`."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def keys(harness: Harness) -> list[str]:
     return [value.key for value in list_waiting_for_trust(harness.loaded, {})]
 
 
-def test_the_question_shows_all_of_it_and_a_yes_settles_it(harness: Harness) -> None:
+def test_the_question_shows_all_of_it_and_agreeing_trusts_it(harness: Harness) -> None:
     asked = run_command(harness, "/trust")
     assert asked.table is not None
     assert asked.table.rows == (
@@ -40,7 +40,7 @@ def test_the_question_shows_all_of_it_and_a_yes_settles_it(harness: Harness) -> 
     assert mentions(run_command(harness, "/trust").text, "Nothing", "needs your trust")
 
 
-def test_the_command_line_trusts_them_too(
+def test_the_subcommand_trusts_it_too(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CLIO_HOME", str(harness.loaded.home))
@@ -52,7 +52,7 @@ def test_the_command_line_trusts_them_too(
     assert keys(harness) == [], "a second time takes nothing away"
 
 
-def test_an_incognito_clio_stores_no_trust(tmp_path: Path, harness: Harness) -> None:
+def test_incognito_stores_no_trust(tmp_path: Path, harness: Harness) -> None:
     silent = make_harness(harness.loaded.project, incognito=True)
     assert not run_command(silent, "/trust --yes").ok
     assert not run_command(silent, "/skills new other").ok

@@ -1,4 +1,4 @@
-"""Every slash command, on real sessions."""
+"""Slash commands on real sessions."""
 
 from pathlib import Path
 from typing import get_args
@@ -36,20 +36,20 @@ def rows(result: CommandResult) -> tuple[tuple[str, ...], ...]:
     return result.table.rows
 
 
-def test_an_app_is_a_shell(harness: Harness) -> None:
+def test_an_app_provides_the_command_context(harness: Harness) -> None:
     shell: CommandContext = harness  # pyright checks it
     assert run_command(shell, "/help").ok
 
 
 @pytest.mark.parametrize("line", ["/help", "/", "/exit now", "  /session list", "/typo", "/help\nmore"])
-def test_lines_for_clio(line: str) -> None:
+def test_lines_that_are_commands(line: str) -> None:
     assert is_command(line)
 
 
 @pytest.mark.parametrize(
     "line", ["help", "/etc/hosts is wrong", "/usr/bin", "// comment", "what does /help do?", "/2 x"]
 )
-def test_lines_for_the_model(line: str) -> None:
+def test_lines_that_are_messages(line: str) -> None:
     assert not is_command(line)
 
 
@@ -67,7 +67,7 @@ def test_lines_for_the_model(line: str) -> None:
         ("/help modl", "'/model'"),
     ],
 )
-def test_a_mistyped_word_is_answered_with_the_nearest(harness: Harness, line: str, hint: str) -> None:
+def test_a_mistyped_command_gets_the_nearest_as_suggestion(harness: Harness, line: str, hint: str) -> None:
     result = run_command(harness, line)
     assert not result.ok
     assert hint in result.text
@@ -82,14 +82,14 @@ def test_help_names_every_command(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_help_of_one_command_shows_its_forms(harness: Harness, command: object) -> None:
+def test_help_of_one_command_shows_its_usage(harness: Harness, command: object) -> None:
     for found in COMMANDS:
         if found is command:
             for asked in (found.name, "/" + found.name):
                 assert rows(run_command(harness, f"/help {asked}")) == list_usages(found, f"/{found.name}")
 
 
-def test_names_are_unique_and_every_row_explains_itself() -> None:
+def test_names_are_unique_and_every_command_has_a_description() -> None:
     names = [name for command in COMMANDS for name in (command.name, *command.aliases)]
     assert len(names) == len(set(names))
     for command in COMMANDS:
@@ -97,27 +97,27 @@ def test_names_are_unique_and_every_row_explains_itself() -> None:
         assert not command.summary.endswith(".")
 
 
-def test_leaving_and_clearing(harness: Harness) -> None:
+def test_exit_and_clear(harness: Harness) -> None:
     assert run_command(harness, "/exit").follow_up == Quit()
     assert run_command(harness, "/QUIT").follow_up == Quit()
     assert run_command(harness, "/clear").follow_up == ClearScreen()
 
 
-def test_approve(harness: Harness) -> None:
+def test_approve_shows_and_sets_the_mode(harness: Harness) -> None:
     assert tuple(MODES) == get_args(ApprovalMode)
     marked = [row[1] for row in rows(run_command(harness, "/approve")) if row[0]]
     assert marked == ["ask"]
     assert run_command(harness, "/approve Edits").follow_up == SetApproval(mode="edits")
 
 
-def test_model(harness: Harness) -> None:
+def test_model_shows_and_sets_the_model(harness: Harness) -> None:
     assert mentions(run_command(harness, "/model").text, "No model is connected", "OPENAI_API_KEY")
     assert mentions(run_command(harness, "/model gpt-9").text, "No model is connected", "OPENAI_API_KEY")
     assert not run_command(harness, "/model two words").ok
     assert run_command(harness, f"/model {harness.provider.model}").follow_up is None
 
 
-def test_an_alias_may_name_another_server(tmp_path: Path) -> None:
+def test_an_alias_may_use_another_server(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, models={"big": {"provider": "anthropic", "model": "claude"}})
     assert run_command(harness, "/model big").follow_up == SetModel(name="big")
 
@@ -129,7 +129,7 @@ def test_known_models_are_completed(tmp_path: Path) -> None:
     assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/model big")] == ["big-70b"]
 
 
-def test_todos(harness: Harness) -> None:
+def test_todos_are_listed_added_and_changed(harness: Harness) -> None:
     assert "No todos" in run_command(harness, "/todo").text
     assert run_command(harness, "/todo add write the   tests").ok
     assert run_command(harness, "/todo add ship it").ok
@@ -160,7 +160,7 @@ def test_secrets_in_todos_and_names_are_not_stored(harness: Harness) -> None:
     assert key not in (harness.session.name or "")
 
 
-def test_the_running_session(harness: Harness) -> None:
+def test_session_shows_the_running_session(harness: Harness) -> None:
     harness.talk("hello")
     shown = dict(rows(run_command(harness, "/session")))
     assert shown["id"] == harness.session.id
@@ -196,7 +196,7 @@ def test_switching_needs_another_session(harness: Harness) -> None:
     assert "nobody" in run_command(harness, "/session switch nobody").text
 
 
-def test_naming_and_new(harness: Harness) -> None:
+def test_sessions_can_be_named_and_started(harness: Harness) -> None:
     assert run_command(harness, "/session name retry policy").ok
     assert harness.session.name == "retry policy"
     assert not run_command(harness, "/session name").ok
@@ -204,7 +204,7 @@ def test_naming_and_new(harness: Harness) -> None:
     assert run_command(harness, "/session new two words").follow_up == NewSession(name="two words")
 
 
-def test_deleting_asks_first(harness: Harness) -> None:
+def test_deleting_a_session_asks_first(harness: Harness) -> None:
     harness.talk("old talk")
     old = harness.session.id
     harness.start()
@@ -225,7 +225,7 @@ def test_the_running_session_is_not_deleted(harness: Harness) -> None:
     assert len(harness.store.list()) == 1
 
 
-def test_a_session_in_use_elsewhere_is_not_deleted(harness: Harness, tmp_path: Path) -> None:
+def test_a_session_in_use_by_another_process_is_not_deleted(harness: Harness, tmp_path: Path) -> None:
     other = make_harness(tmp_path)
     other.talk("someone else works here")
     harness.talk("x")
@@ -235,7 +235,7 @@ def test_a_session_in_use_elsewhere_is_not_deleted(harness: Harness, tmp_path: P
     other.session.close()
 
 
-def test_an_incognito_clio_deletes_nothing(tmp_path: Path) -> None:
+def test_incognito_deletes_nothing(tmp_path: Path) -> None:
     first = make_harness(tmp_path)
     first.talk("keep me")
     first.session.close()
@@ -257,7 +257,7 @@ def test_sessions_are_completed_by_name_or_id(harness: Harness) -> None:
 WITHHELD = (TrustRequest(key="base_url", value="http://other", where=".clio/config.yaml:1", fingerprint="f"),)
 
 
-def test_trust(tmp_path: Path) -> None:
+def test_trust_shows_and_trusts_what_waits(tmp_path: Path) -> None:
     assert run_command(make_harness(tmp_path), "/trust").follow_up is None
     harness = make_harness(tmp_path, withheld=WITHHELD)
     asked = run_command(harness, "/trust")
@@ -282,22 +282,22 @@ def test_trust(tmp_path: Path) -> None:
         (730 * 86_400, "2 years ago"),
     ],
 )
-def test_age(seconds: float, words: str) -> None:
+def test_ages_are_formatted(seconds: float, words: str) -> None:
     assert format_ago(seconds) == words
 
 
-def test_ids_are_told_apart() -> None:
+def test_ids_are_shortened_to_unique_prefixes() -> None:
     assert compute_unique_id_length([]) == 8
     assert compute_unique_id_length(["0193a1b2-c3d4-7", "0193a1b2-c3d5-7"]) == 13
 
 
-def test_code_is_no_markup() -> None:
+def test_markup_in_code_has_no_effect() -> None:
     assert quote_code("a *b*\nc") == "`a *b* c`"
     assert quote_code("a `b`") == "`` a `b` ``"
     assert quote_code("a ``b`` *c*") == "``` a ``b`` *c* ```"
 
 
 @pytest.mark.parametrize("text", ["a", "a `b`", "``a``", "a ``b` *c*", "`", "*a*"])
-def test_the_command_line_shows_code_without_its_marks(text: str) -> None:
-    said = f"Noted: {quote_code(text)}, and {quote_code('b')}; `/note list` shows all."
-    assert mentions(replace_slash_commands(said), "Noted", text, "b", "clio note list")
+def test_the_command_line_prints_code_without_backticks(text: str) -> None:
+    message = f"Noted: {quote_code(text)}, and {quote_code('b')}; `/note list` shows all."
+    assert mentions(replace_slash_commands(message), "Noted", text, "b", "clio note list")

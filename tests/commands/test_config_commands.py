@@ -43,7 +43,7 @@ def test_on_the_command_line_values_are_set_shown_and_removed(places: tuple[Path
     assert load(project, home).models == {}
 
 
-def test_files_are_named_as_the_user_would_write_them(places: tuple[Path, Path]) -> None:
+def test_files_are_named_with_a_tilde_where_possible(places: tuple[Path, Path]) -> None:
     project, home = places
     assert " ~/home/config.yaml" in clio(project, home, "config", "set", "max_steps", "7")[1]
     assert " .clio/config.yaml" in clio(project, home, "config", "set", "max_steps", "7", "--project")[1]
@@ -51,7 +51,7 @@ def test_files_are_named_as_the_user_would_write_them(places: tuple[Path, Path])
     assert " .clio/mcp.yaml;" in clio(project, home, "mcp", "add", "x", "--", "x")[1]
 
 
-def test_a_value_set_for_the_project_is_trusted_and_others_keep_waiting(places: tuple[Path, Path]) -> None:
+def test_a_value_set_for_the_project_is_trusted_and_other_values_still_wait(places: tuple[Path, Path]) -> None:
     project, home = places
     (project / ".clio").mkdir()
     (project / ".clio" / "config.yaml").write_text("approve: all\n")
@@ -74,7 +74,7 @@ def test_a_value_set_for_the_project_is_trusted_and_others_keep_waiting(places: 
         (("models.x.colour", "red"), "context_window"),
     ],
 )
-def test_what_a_start_would_refuse_is_refused_and_not_written(
+def test_an_invalid_value_is_refused_and_not_written(
     places: tuple[Path, Path], words: tuple[str, ...], said: str
 ) -> None:
     project, home = places
@@ -83,7 +83,7 @@ def test_what_a_start_would_refuse_is_refused_and_not_written(
     assert load(project, home) == Config()
 
 
-def test_a_conversation_uses_what_can_count_at_once(places: tuple[Path, Path]) -> None:
+def test_a_conversation_applies_settings_that_can_change_at_once(places: tuple[Path, Path]) -> None:
     from clio.commands.command import ApplySetting
     from clio.commands.registry import run_command
 
@@ -97,7 +97,7 @@ def test_a_conversation_uses_what_can_count_at_once(places: tuple[Path, Path]) -
         assert app.policy.mode == "edits" and app.config.max_steps == 3
         assert app.efforts.get_effort("test-model") == "high"
         assert run_command(app, "/config set ltm off").follow_up is None
-        # The harness gives the model as a flag does: the file cannot change it.
+        # The harness gives the model like a flag, so the file cannot change it.
         overridden = run_command(app, "/config set model other")
         assert overridden.follow_up is None and overridden.ok
 

@@ -1,4 +1,4 @@
-"""/context and /session trim, on a real session and its window."""
+"""/context and /session trim on a real session and its window."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,16 +60,16 @@ def test_the_bar_adds_up_to_the_window(harness: Harness) -> None:
     ]  # fmt: skip
     assert shown["history"] > 5 * len(LONG) / 5
     assert shown["thread summary"] == 0
-    talk, room = shown["history"], shown["history"] + shown["free"]
+    history, room = shown["history"], shown["history"] + shown["free"]
     assert facts(result) == {
         "last request": "no usage was reported yet, so all numbers are estimates",
-        "conversation": f"{talk:,} of {room:,} tokens; compacts automatically at {room * 3 // 4:,}",
+        "conversation": f"{history:,} of {room:,} tokens; compacts automatically at {room * 3 // 4:,}",
         "next trim": facts(result)["next trim"],
         "trims": "none so far",
     }
 
 
-def test_the_next_trim_is_reported_before_it_comes(harness: Harness) -> None:
+def test_the_next_trim_is_announced(harness: Harness) -> None:
     harness.talk("rewrite the parser")
     work(harness, 12)
     assert harness.window is not None
@@ -80,7 +80,7 @@ def test_the_next_trim_is_reported_before_it_comes(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(("billed", "how"), [(2.0, "50.0 % too low"), (0.8, "25.0 % too high"), (1.0, "exact")])
-def test_the_last_bill_is_held_against_its_estimate(harness: Harness, billed: float, how: str) -> None:
+def test_the_last_usage_is_compared_with_its_estimate(harness: Harness, billed: float, how: str) -> None:
     harness.talk("rewrite the parser")
     work(harness, 4)
     assert harness.window is not None
@@ -91,7 +91,7 @@ def test_the_last_bill_is_held_against_its_estimate(harness: Harness, billed: fl
     assert said.endswith(how)
 
 
-def test_before_the_window_is_known_it_is_asked_for(tmp_path: Path) -> None:
+def test_an_unknown_window_size_is_requested(tmp_path: Path) -> None:
     harness = make_harness(tmp_path)
     harness.talk("hello")
     for line in ("/context", "/context undo", "/session trim"):
@@ -99,7 +99,7 @@ def test_before_the_window_is_known_it_is_asked_for(tmp_path: Path) -> None:
     harness.session.close()
 
 
-def test_trim_look_and_undo(harness: Harness) -> None:
+def test_a_trim_can_be_inspected_and_undone(harness: Harness) -> None:
     harness.talk("rewrite the parser")
     work(harness, 20)
     before = amounts(run_command(harness, "/context"))
@@ -122,7 +122,7 @@ def test_trim_look_and_undo(harness: Harness) -> None:
     assert not again.ok and mentions(again.text, "Nothing", "trimmed", "nothing to undo")
 
 
-def test_an_undo_that_does_not_fit_says_why(harness: Harness) -> None:
+def test_an_undo_that_does_not_fit_gives_the_reason(harness: Harness) -> None:
     harness.talk("rewrite the parser")
     assert harness.window is not None
     while not harness.session.trims:
@@ -147,7 +147,7 @@ def test_a_trim_that_only_shortens_says_so(harness: Harness) -> None:
     assert mentions(shown.text, "t1", "no messages", "1 tool output")
 
 
-def test_there_may_be_nothing_to_trim(harness: Harness) -> None:
+def test_nothing_to_trim_is_reported(harness: Harness) -> None:
     harness.talk("hello")
     assert "Nothing to trim" in run_command(harness, "/session trim").text
     assert harness.session.trims == []
@@ -161,7 +161,7 @@ def trimmed(harness: Harness, output: str = LONG) -> None:
     assert run_command(harness, "/session trim").ok
 
 
-def test_expand_shows_every_message_word_for_word(harness: Harness) -> None:
+def test_expand_shows_every_message_verbatim(harness: Harness) -> None:
     trimmed(harness)
     dropped = harness.session.trims[0].dropped
     pages: list[str] = []
@@ -183,7 +183,7 @@ def test_expand_shows_every_message_word_for_word(harness: Harness) -> None:
     assert run_command(harness, "/context expand t1").verbatim == run_command(harness, "/context expand t1 1").verbatim
 
 
-def test_lines_longer_than_a_page_are_cut_across_pages(harness: Harness) -> None:
+def test_lines_longer_than_a_page_continue_on_the_next(harness: Harness) -> None:
     trimmed(harness, "x" * (2 * PAGE_CHARS))
     shown = ""
     for page in range(1, 200):
@@ -211,7 +211,7 @@ def test_lines_longer_than_a_page_are_cut_across_pages(harness: Harness) -> None
         ("/session trim 50", "/session trim takes no argument"),
     ],
 )
-def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str) -> None:
+def test_invalid_requests_are_reported(harness: Harness, line: str, said: str) -> None:
     trimmed(harness)
     before = list(harness.session.window_ids)
     result = run_command(harness, line)
@@ -220,13 +220,13 @@ def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str)
     assert harness.session.window_ids == before
 
 
-def test_without_a_trim_everything_is_there(harness: Harness) -> None:
+def test_without_a_trim_nothing_is_missing(harness: Harness) -> None:
     harness.talk("hello")
     for line in ("/context expand t1", "/context restore t1"):
         assert "all of it is in the window" in run_command(harness, line).text
 
 
-def test_restore_puts_the_messages_back(harness: Harness) -> None:
+def test_restore_returns_the_messages_to_the_window(harness: Harness) -> None:
     trimmed(harness)
     dropped = harness.session.trims[0].dropped
     said = run_command(harness, "/context restore t1").text
@@ -261,7 +261,7 @@ def test_handles_are_completed_newest_first(harness: Harness) -> None:
 
 
 @given(st.lists(st.integers(-1000, 10**7), min_size=1, max_size=8), st.integers(24, 200))
-def test_the_bar_is_as_wide_as_it_may_be_and_shows_whatever_there_is(amounts: list[int], width: int) -> None:
+def test_the_bar_has_its_maximum_width_and_shows_every_part(amounts: list[int], width: int) -> None:
     cells = divide_cells(amounts, width)
     assert all((count > 0) == (amount > 0) for count, amount in zip(cells, amounts, strict=True))
     assert sum(cells) == (width if any(amount > 0 for amount in amounts) else 0)

@@ -23,7 +23,7 @@ def rows(result: CommandResult) -> dict[str, tuple[str, ...]]:
     return {row[0]: row[1:] for row in result.table.rows}
 
 
-def test_each_turn_has_the_bills_of_its_own_requests(harness: Harness) -> None:
+def test_each_turn_has_the_costs_of_its_own_requests(harness: Harness) -> None:
     say(harness, "fix the parser", 100.0, 10_000, 20_000)
     say(harness, "and faster", 102.5, 5_000, steers=True)
     say(harness, "thanks", 200.0, 1_000)
@@ -34,7 +34,7 @@ def test_each_turn_has_the_bills_of_its_own_requests(harness: Harness) -> None:
     }
 
 
-def test_the_last_ten_turns_are_shown_and_all_are_summed(harness: Harness) -> None:
+def test_the_last_ten_turns_are_listed_and_all_are_summed(harness: Harness) -> None:
     for number in range(14):
         say(harness, f"turn {number + 1}", 100.0 * number, 1_000)
     shown = rows(run_command(harness, "/cost"))
@@ -42,14 +42,14 @@ def test_the_last_ten_turns_are_shown_and_all_are_summed(harness: Harness) -> No
     assert shown["session (14 turns)"][-1] == "$0.014"
 
 
-def test_an_unknown_price_makes_the_sum_open(harness: Harness) -> None:
+def test_an_unknown_price_makes_the_sum_a_lower_bound(harness: Harness) -> None:
     say(harness, "one", 100.0, None)
     say(harness, "two", 200.0, 30_000)
     shown = rows(run_command(harness, "/cost"))
     assert [cells[-1] for cells in shown.values()] == ["unknown", "$0.03", "$0.03+"]
 
 
-def test_days_of_this_project_and_of_all(harness: Harness) -> None:
+def test_days_of_this_project_and_of_all_projects(harness: Harness) -> None:
     here = str(harness.loaded.project)
     harness.spending.ledger.add(
         [
@@ -65,12 +65,12 @@ def test_days_of_this_project_and_of_all(harness: Harness) -> None:
     assert rows(run_command(harness, "/cost days --all"))["2026-11-20"][-1] == "$0.52"
 
 
-def test_nothing_spent_is_said_in_words(harness: Harness) -> None:
+def test_no_costs_are_reported_in_a_sentence(harness: Harness) -> None:
     assert mentions(run_command(harness, "/cost days").text, "No costs", "this project")
     assert run_command(harness, "/cost").text == "`offline` at offline: no cost."
 
 
-def test_prices_of_one_server_the_users_first(harness: Harness) -> None:
+def test_prices_of_one_server_list_the_users_first(harness: Harness) -> None:
     harness.loaded.home.mkdir(exist_ok=True)
     own = "anthropic:\n  mine: {input: 1, output: 2}\n"
     (harness.loaded.home / "prices.yaml").write_text(own, encoding="utf-8")
@@ -80,18 +80,18 @@ def test_prices_of_one_server_the_users_first(harness: Harness) -> None:
     assert not any(name.startswith("gpt") for name in shown)
 
 
-def test_looking_at_costs_may_happen_beside_a_turn_counting_again_may_not() -> None:
+def test_costs_can_be_viewed_during_a_turn_but_not_reset() -> None:
     assert [is_read_only_command(line) for line in ("/cost", "/cost days --all", "/cost prices", "/cost rebuild")] == [
         True, True, True, False,
     ]  # fmt: skip
 
 
-def test_words_it_does_not_know_are_refused(harness: Harness) -> None:
+def test_unknown_arguments_are_refused(harness: Harness) -> None:
     for line in ("/cost everything", "/cost days today", "/cost projects x", "/cost rebuild x"):
         assert not run_command(harness, line).ok, line
 
 
-def test_the_forms_are_offered(harness: Harness) -> None:
+def test_subcommands_are_completed(harness: Harness) -> None:
     assert {suggestion.text for suggestion, _ in complete_command_line(harness, "/cost ")} == {
         "days",
         "projects",
@@ -101,7 +101,7 @@ def test_the_forms_are_offered(harness: Harness) -> None:
     assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/cost days --")] == ["--all"]
 
 
-def test_writes_to_a_cache_and_thinking_are_reported_where_there_are_any(harness: Harness) -> None:
+def test_cache_writes_and_reasoning_tokens_are_listed_if_there_are_any(harness: Harness) -> None:
     harness.session.append(UserMessage(content="think", created=100.0))
     counts = {"prompt_tokens": 1_000, "cached_tokens": 600, "completion_tokens": 50}
     bill = Bill(model="m", **counts, cache_write_tokens=300, reasoning_tokens=40, timestamp=101.0, cost=1_000)

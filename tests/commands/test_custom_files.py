@@ -1,4 +1,4 @@
-"""Which files are custom commands: names, places, properties, and files that should not be trusted to be sane."""
+"""Which files are custom commands: names, folders, properties, and invalid files."""
 
 import os
 from pathlib import Path
@@ -33,7 +33,7 @@ def only(folders: CustomFolders) -> CustomFile:
     return found
 
 
-def test_properties(places: dict[str, Path], folders: CustomFolders) -> None:
+def test_properties_are_read(places: dict[str, Path], folders: CustomFolders) -> None:
     (places["project"] / "commit.md").write_text(
         "---\ndescription: Commit the staged changes\nargument-hint: [message]\nmodel: small\n"
         "allowed-tools: Bash(git add:*), Read, Edit, mcp__jira__search\n---\n\nCommit $1.\n"
@@ -50,13 +50,13 @@ def test_properties(places: dict[str, Path], folders: CustomFolders) -> None:
     )
 
 
-def test_another_agents_file_keeps_its_model_to_itself(places: dict[str, Path], folders: CustomFolders) -> None:
+def test_the_model_in_a_file_of_another_agent_is_ignored(places: dict[str, Path], folders: CustomFolders) -> None:
     (places["other"] / "x.md").write_text("---\nmodel: opus\n---\nDo it.")
     assert only(folders).model == ""
     assert only(folders).description == "Do it."
 
 
-def test_folders_are_part_of_the_name_and_the_first_place_counts(
+def test_folders_are_part_of_the_name_and_the_first_place_takes_precedence(
     places: dict[str, Path], folders: CustomFolders
 ) -> None:
     for place, folder in places.items():
@@ -78,7 +78,7 @@ def test_a_changed_file_is_read_again_and_a_deleted_one_is_gone(
     assert folders.read() == ((), ())
 
 
-def test_files_that_are_no_commands_are_named(places: dict[str, Path], folders: CustomFolders, tmp_path: Path) -> None:
+def test_invalid_files_are_named(places: dict[str, Path], folders: CustomFolders, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("secrets of another place")
     folder = places["project"]
@@ -93,20 +93,22 @@ def test_files_that_are_no_commands_are_named(places: dict[str, Path], folders: 
     found, problems = folders.read()
     assert [file.name for file in found] == ["good"]
     assert "\x1b" not in found[0].description
-    told = "\n".join(problems)
-    assert mentions(told, ".clio/commands/link.md", "not used", "link")
-    assert mentions(told, ".clio/commands/pipe.md", "not used", "not a file")
-    assert "'2fast' is not a valid command name" in told
-    assert f"larger than {MAX_BYTES:,} bytes" in told
+    messages = "\n".join(problems)
+    assert mentions(messages, ".clio/commands/link.md", "not used", "link")
+    assert mentions(messages, ".clio/commands/pipe.md", "not used", "not a file")
+    assert "'2fast' is not a valid command name" in messages
+    assert f"larger than {MAX_BYTES:,} bytes" in messages
 
 
-def test_the_users_own_may_be_links(places: dict[str, Path], folders: CustomFolders, tmp_path: Path) -> None:
+def test_the_users_own_files_may_be_links(places: dict[str, Path], folders: CustomFolders, tmp_path: Path) -> None:
     (tmp_path / "dotfiles.md").write_text("from elsewhere")
     (places["own"] / "mine.md").symlink_to(tmp_path / "dotfiles.md")
     assert only(folders).template == "from elsewhere"
 
 
-def test_properties_that_are_no_yaml_are_read_line_by_line(places: dict[str, Path], folders: CustomFolders) -> None:
+def test_properties_that_are_not_valid_yaml_are_read_line_by_line(
+    places: dict[str, Path], folders: CustomFolders
+) -> None:
     (places["own"] / "odd.md").write_text("---\ndescription: Use when: it is odd\nallowed-tools: *\n---\nDo it.")
     found = only(folders)
     assert found.description == "Use when: it is odd"
@@ -114,7 +116,7 @@ def test_properties_that_are_no_yaml_are_read_line_by_line(places: dict[str, Pat
     assert "odd.md:2:" in found.problem
 
 
-def test_no_more_files_than_a_user_could_have_meant(places: dict[str, Path], folders: CustomFolders) -> None:
+def test_the_number_of_files_is_limited(places: dict[str, Path], folders: CustomFolders) -> None:
     for number in range(MAX_FILES + 20):
         (places["own"] / f"c{number}.md").touch()
     assert len(folders.read()[0]) == MAX_FILES

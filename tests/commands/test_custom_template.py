@@ -1,4 +1,4 @@
-"""What a custom command's text becomes with the words a user wrote: places, quotes, commands, outputs."""
+"""Expansion of custom commands with arguments: placeholders, quotes, commands, outputs."""
 
 import shlex
 import subprocess
@@ -29,11 +29,11 @@ HOSTILE = ("$(touch x)", "`touch x`", "; touch x", "a'b", 'a"b', "\\", "$HOME", 
         ("no place", "a", "no place"),
     ],
 )
-def test_words_take_their_places(template: str, argument: str, made: str) -> None:
+def test_arguments_replace_their_placeholders(template: str, argument: str, made: str) -> None:
     assert insert_arguments(template, argument) == made
 
 
-def test_a_template_is_taken_apart() -> None:
+def test_a_template_is_parsed() -> None:
     template = "a !`one` b\n```\n!`example`\n```\n`!`code`` \\!`no` x!`no`\n!`two`"
     assert list_shell_commands(template) == ("one", "two")
     assert (
@@ -42,26 +42,26 @@ def test_a_template_is_taken_apart() -> None:
     )
 
 
-def test_words_that_look_like_commands_are_words() -> None:
+def test_arguments_that_look_like_commands_are_text() -> None:
     assert list_shell_commands("do $ARGUMENTS") == ()
     assert insert_arguments("do $ARGUMENTS", "!`rm x`") == "do !`rm x`"
 
 
 @pytest.mark.parametrize("word", HOSTILE)
 @pytest.mark.parametrize("template", ["printf %s $1", 'printf %s "$1"', "printf %s '$1'", "printf %s \"it's \"''$1"])
-def test_a_word_stays_one_word_in_any_quotes(word: str, template: str) -> None:
+def test_an_argument_stays_one_word_in_any_quotes(word: str, template: str) -> None:
     filled = insert_quoted_arguments(template, shlex.quote(word))
     printed = subprocess.run(["bash", "-c", filled], check=True, capture_output=True, text=True).stdout
     assert printed.removeprefix("it's ") == word
 
 
-def test_all_words_stay_the_words_they_are() -> None:
+def test_any_arguments_are_inserted_unchanged() -> None:
     filled = insert_quoted_arguments("printf '%s|' $ARGUMENTS", shlex.join(HOSTILE))
     printed = subprocess.run(["bash", "-c", filled], check=True, capture_output=True, text=True).stdout
     assert printed.split("|")[:-1] == list(HOSTILE)
 
 
-def test_outputs_stand_inline_or_in_a_fence_and_name_nothing() -> None:
+def test_outputs_are_inline_or_in_a_fence_and_mention_no_file() -> None:
     assert format_output("main\n") == "main"
     assert format_output("a\nb\n") == "\n```\na\nb\n```\n"
     assert format_output("see @calc.py") == "\n```\nsee @calc.py\n```\n"

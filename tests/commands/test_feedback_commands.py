@@ -9,7 +9,7 @@ import pytest
 
 from clio.commands.registry import complete_command_line
 from clio.commands.style_commands import parse_quick_rating
-from tests.commands.answers import answer, bucket, make_answering_desk
+from tests.commands.answers import answer, bucket, make_answering_harness
 from tests.commands.harness import Harness, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.entrypoints.test_subcommand import as_json, printed, said
@@ -18,14 +18,14 @@ from tests.support.wording import mentions
 
 @pytest.fixture
 def harness(tmp_path: Path) -> Iterator[Harness]:
-    harness = make_answering_desk(tmp_path)
+    harness = make_answering_harness(tmp_path)
     yield harness
     harness.session.close()
 
 
 @pytest.fixture
 def styled(harness: Harness) -> Harness:
-    """Every answer uses detailed."""
+    """Use the style `detailed` for every answer."""
     ok(harness, "/style use detailed")
     return harness
 
@@ -53,7 +53,7 @@ def rows(harness: Harness) -> list[dict[str, Any]]:
         ("/feedback neutral", 0, None, ""),
     ],
 )
-def test_a_rating_is_kept_with_its_reason_and_words(
+def test_a_rating_is_saved_with_its_reason_and_text(
     styled: Harness, line: str, reward: int, reason: str | None, text: str
 ) -> None:
     answer(styled, "why does it fail?")
@@ -63,7 +63,7 @@ def test_a_rating_is_kept_with_its_reason_and_words(
     assert (row["question"], row["style"]) == ("why does it fail?", "detailed")
 
 
-def test_one_line_says_what_was_learned(styled: Harness) -> None:
+def test_one_line_reports_the_effect(styled: Harness) -> None:
     answer(styled, "fix the bug in the parser")
     place = bucket(styled)
     assert mentions(
@@ -73,7 +73,7 @@ def test_one_line_says_what_was_learned(styled: Harness) -> None:
     assert mentions(ok(styled, "/feedback 0").text, "0", "+", "`detailed`", place)
 
 
-def test_while_styles_are_off_it_is_kept_and_teaches_nothing(harness: Harness) -> None:
+def test_while_styles_are_off_a_rating_is_saved_without_effect(harness: Harness) -> None:
     answer(harness, "why?")
     text = ok(harness, "/feedback -").text
     assert text.startswith("Saved: − for `why?`. Styles are off")
@@ -82,7 +82,7 @@ def test_while_styles_are_off_it_is_kept_and_teaches_nothing(harness: Harness) -
     assert harness.memory.styles.state().contexts == {}
 
 
-def test_what_was_said_can_be_taken_back(styled: Harness) -> None:
+def test_a_rating_can_be_withdrawn(styled: Harness) -> None:
     answer(styled, "why?")
     before = styled.memory.styles.state().contexts
     ok(styled, "/feedback - too long")
@@ -94,7 +94,7 @@ def test_what_was_said_can_be_taken_back(styled: Harness) -> None:
     assert "no rating to withdraw" in refused(styled, "/feedback undo")
 
 
-def test_signs_are_listed_as_signs(styled: Harness) -> None:
+def test_signals_are_listed_as_signals(styled: Harness) -> None:
     answer(styled, "fix it")
     answer(styled, "no, that's wrong")
     ok(styled, "/feedback + better")
@@ -107,19 +107,19 @@ def test_signs_are_listed_as_signs(styled: Harness) -> None:
     ]
 
 
-def test_secrets_in_the_words_are_not_kept(tmp_path: Path, styled: Harness) -> None:
+def test_secrets_in_the_text_are_not_saved(tmp_path: Path, styled: Harness) -> None:
     answer(styled, "why?")
     ok(styled, "/feedback - you printed ghp_0123456789abcdefghijABCDEFGHIJ012345")
     assert b"ghp_0123456789" not in (tmp_path / ".clio" / "trajectories.jsonl").read_bytes()
 
 
-def test_nothing_to_rate_and_nothing_rated_are_reported(harness: Harness) -> None:
+def test_a_missing_answer_or_rating_is_reported(harness: Harness) -> None:
     assert "no answer to rate yet" in refused(harness, "/feedback +")
     assert "No answer has been rated yet" in ok(harness, "/feedback").text
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "message"),
     [
         ("/feedback too long", "/feedback: unknown argument 'too'"),
         ("/feedback - too_verbos", "did you mean 'too_verbose'?"),
@@ -127,14 +127,14 @@ def test_nothing_to_rate_and_nothing_rated_are_reported(harness: Harness) -> Non
         ("/feedback undo it", "takes no argument"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_not_kept(harness: Harness, line: str, says: str) -> None:
+def test_an_invalid_rating_is_refused_and_not_saved(harness: Harness, line: str, message: str) -> None:
     answer(harness, "why?")
-    assert says in refused(harness, line)
+    assert message in refused(harness, line)
     assert rows(harness) == []
 
 
-def test_incognito_keeps_nothing(tmp_path: Path) -> None:
-    harness = make_answering_desk(tmp_path, incognito=True)
+def test_incognito_saves_nothing(tmp_path: Path) -> None:
+    harness = make_answering_harness(tmp_path, incognito=True)
     assert "incognito" in refused(harness, "/feedback +")
     assert not (tmp_path / ".clio").exists()
 
@@ -158,7 +158,7 @@ def test_reasons_are_completed(harness: Harness) -> None:
         ("+ nice and short", "/feedback + nice and short"),
     ],
 )
-def test_a_line_that_can_only_be_a_rating_is_one(line: str, command: str) -> None:
+def test_an_unambiguous_rating_line_is_a_rating(line: str, command: str) -> None:
     rating = parse_quick_rating(line)
     assert rating is not None
     assert rating.command == command
@@ -209,7 +209,7 @@ def test_the_subcommand_rates_the_newest_answer_of_the_project(place: Place) -> 
     assert as_json(place, "feedback", "+")["replaced"]["reward"] == -1
 
 
-def test_the_subcommand_says_where_there_is_nothing_to_rate(place: Place) -> None:
+def test_the_subcommand_reports_that_there_is_nothing_to_rate(place: Place) -> None:
     done = clio(place, "feedback", "+")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no answer in this project yet" in done.stderr

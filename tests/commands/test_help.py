@@ -1,4 +1,4 @@
-"""`/help`: everything on one screen, every key named, every slip answered with the right name."""
+"""`/help` fits on one screen, names every key, and suggests the right name for a typing error."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ def harness(tmp_path: Path) -> Harness:
     return make_harness(tmp_path)
 
 
-def test_help_fits_a_screen_and_leaves_no_command_out(harness: Harness) -> None:
+def test_help_fits_a_screen_and_lists_every_command(harness: Harness) -> None:
     result = run_command(harness, "/help")
     assert result.table is not None
     heading, lines = render_table(result.table, 80)
@@ -29,7 +29,7 @@ def test_help_fits_a_screen_and_leaves_no_command_out(harness: Harness) -> None:
     assert heading and {f"/{command.name}" for command in COMMANDS} <= set(words)
 
 
-def test_a_command_no_group_knows_has_a_row_all_the_same() -> None:
+def test_a_command_without_a_group_is_listed_too() -> None:
     assert ("More", "/brandnew") in make_help_table(["help", "brandnew"]).rows
 
 
@@ -46,8 +46,8 @@ def test_tables_fit_the_terminal(width: int) -> None:
         assert max(map(len, [heading, *lines])) <= width
 
 
-def slips(name: str) -> Iterator[str]:
-    """One letter swapped with the next, left out, or typed twice; the first letter right."""
+def make_typing_errors(name: str) -> Iterator[str]:
+    """Return the name with two letters swapped, one left out, or one doubled; the first letter is right."""
     for at in range(1, len(name)):
         yield name[:at] + name[at + 1 : at + 2] + name[at] + name[at + 2 :]
         yield name[:at] + name[at] + name[at:]
@@ -56,8 +56,8 @@ def slips(name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_typo_is_answered_with_the_name_that_was_meant(name: str) -> None:
-    for typed in slips(name):
+def test_a_typing_error_gets_the_right_name_as_suggestion(name: str) -> None:
+    for typed in make_typing_errors(name):
         if typed not in NAMES:
             told = suggest_name(typed, NAMES, "/")
             assert any(find_command(word.strip("/?")) is find_command(name) for word in told.split("'")[1::2]), (
@@ -76,12 +76,14 @@ def test_one_typo_is_answered_with_the_name_that_was_meant(name: str) -> None:
         ("/qqqq", "/help shows all of them"),
     ],
 )
-def test_beginnings_other_names_and_nonsense(harness: Harness, typed: str, told: str) -> None:
+def test_prefixes_other_names_and_random_words_get_the_expected_suggestion(
+    harness: Harness, typed: str, told: str
+) -> None:
     assert run_command(harness, typed).text == f"There is no command {typed!r}; {told}"
 
 
 @pytest.mark.parametrize("one", SUBCOMMANDS, ids=lambda one: one.name)
-def test_a_subcommand_is_also_a_slash_command_or_the_user_is_sent_to_the_shell(
+def test_a_subcommand_is_a_slash_command_too_or_the_user_is_told_to_use_the_shell(
     harness: Harness, one: Subcommand
 ) -> None:
     assert (find_command(one.name) is None) == one.is_shell_only
@@ -90,5 +92,5 @@ def test_a_subcommand_is_also_a_slash_command_or_the_user_is_sent_to_the_shell(
             assert f"use clio {name} in a shell" in run_command(harness, f"/{name}").text
 
 
-def test_names_from_elsewhere_are_none_of_ours() -> None:
+def test_names_of_other_programs_get_a_suggestion() -> None:
     assert not set(OTHER_AGENTS_COMMANDS) & set(NAMES)

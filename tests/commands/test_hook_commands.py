@@ -1,4 +1,4 @@
-"""/hooks: what runs when, and what waits for trust."""
+"""/hooks lists which hooks run when, and which need trust."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from clio.config.loaded import Hook, TrustRequest
 from tests.commands.harness import make_harness
 
 
-def test_without_any_it_says_how_to_write_one(tmp_path: Path) -> None:
+def test_without_hooks_it_explains_how_to_write_one(tmp_path: Path) -> None:
     assert "hooks.yaml" in run_command(make_harness(tmp_path), "/hooks").text
 
 
-def test_each_with_its_place_and_whether_it_runs(tmp_path: Path) -> None:
+def test_each_hook_is_listed_with_its_file_and_whether_it_runs(tmp_path: Path) -> None:
     harness = make_harness(tmp_path)
     mine = Hook(event="before_tool", run="./guard.sh", where="~/.clio/hooks.yaml:2", match=("edit_*", "git"))
     theirs = TrustRequest(key="hooks.stop", value="make test", where=".clio/hooks.yaml:2", fingerprint="f")

@@ -1,4 +1,4 @@
-"""/loop: which beginning is the interval, and which is a mistake for one."""
+"""/loop recognizes the interval at the beginning, and typing errors in it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,11 +34,11 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
         ("2 h1 tags?", 600, "2 h1 tags?"),
     ],
 )
-def test_an_interval_is_read_in_the_usual_forms(harness: Harness, line: str, seconds: float, text: str) -> None:
+def test_an_interval_is_read_in_the_usual_formats(harness: Harness, line: str, seconds: float, text: str) -> None:
     step = run_command(harness, f"/loop {line}").follow_up
     assert isinstance(step, RepeatMessage) and (step.interval_s, step.text) == (seconds, text)
 
 
 @pytest.mark.parametrize("line", ["500ms look", "3d look", "1.5h look", "10x look", "0s look"])
-def test_what_was_meant_as_an_interval_is_not_sent_to_the_model(harness: Harness, line: str) -> None:
+def test_a_mistyped_interval_is_not_sent_to_the_model(harness: Harness, line: str) -> None:
     assert refused(harness, f"/loop {line}")

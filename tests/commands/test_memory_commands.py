@@ -1,4 +1,4 @@
-"""/memory on real files: looking, changing, pruning, taking back."""
+"""/memory on real files: listing, changing, pruning, undoing."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ BY_MODEL = Provenance(session="", asserted_by="model")
 
 
 def add(harness: Harness, words: str) -> str:
-    """The id of what was added."""
+    """Add a memory; return its id."""
     return data(harness, f"/memory add {words}")["entry"]["id"]
 
 
@@ -39,7 +39,7 @@ def rows(result: CommandResult) -> list[tuple[str, ...]]:
 
 
 def learned_before(harness: Harness, days: float, *entries: MemoryDraft) -> None:
-    """What the model learned so many days ago."""
+    """Add memories that the model saved this many days ago."""
     past = MemorySystem(
         harness.loaded.project, harness.store, incognito=False, ltm=True, clock=lambda: time.time() - days * DAY_S
     )
@@ -87,7 +87,7 @@ def some_of_each_kind(harness: Harness) -> dict[str, str]:
         ("pattern --example a.py x --example b.py", {"text": "x", "examples": ["a.py", "b.py"]}),
     ],
 )
-def test_what_is_added_is_understood(harness: Harness, words: str, expected: dict[str, Any]) -> None:
+def test_added_text_is_parsed(harness: Harness, words: str, expected: dict[str, Any]) -> None:
     (harness.loaded.project / "src").mkdir()
     result = data(harness, f"/memory add {words}")
     assert {name: result["entry"][name] for name in expected} == expected
@@ -97,7 +97,7 @@ def test_what_is_added_is_understood(harness: Harness, words: str, expected: dic
     assert stored.provenance == Provenance(session=harness.session.id, message="", asserted_by="user")
 
 
-def test_one_line_says_what_became_of_what_is_added(harness: Harness) -> None:
+def test_one_line_reports_the_result_of_adding(harness: Harness) -> None:
     first = ok(harness, "/memory add solution ImportError: yaml => pip install pyyaml")
     [entry] = harness.memory.store.records(PROJECT_KINDS)
     assert mentions(first.text, "Saved to project memory", "`ImportError: yaml → pip install pyyaml`", "`/memory undo`")
@@ -162,18 +162,18 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory lst", "did you mean '/memory list'?"),
     ],
 )
-def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str) -> None:
+def test_invalid_commands_are_reported(harness: Harness, line: str, said: str) -> None:
     assert said in refused(harness, line)
     assert harness.memory.store.records(PROJECT_KINDS) == ()
 
 
-def test_an_id_may_be_shortened_and_near_ones_are_named(harness: Harness) -> None:
+def test_an_id_may_be_shortened_and_similar_ones_are_suggested(harness: Harness) -> None:
     id = add(harness, "discovery We deploy with make ship")
     assert data(harness, f"/memory show {id[:4].upper()}")["id"] == id
     assert id in refused(harness, f"/memory show {id}0")
 
 
-def test_the_list_shows_kind_by_kind(harness: Harness) -> None:
+def test_the_list_is_grouped_by_kind(harness: Harness) -> None:
     ids = some_of_each_kind(harness)
     result = ok(harness, "/memory")
     assert result.text == "6 memories. Examples: = unchanged."
@@ -192,13 +192,13 @@ def test_the_list_shows_kind_by_kind(harness: Harness) -> None:
     assert data(harness, "/memory list")["notes"] == 1
 
 
-def test_an_empty_list_says_how_to_begin(harness: Harness) -> None:
+def test_an_empty_list_explains_how_to_begin(harness: Harness) -> None:
     assert ok(harness, "/memory").text.startswith("No memories yet; `/memory add TEXT`")
     assert mentions(ok(harness, "/memory list rules").text, "No rule", "`/memory add rule …`")
     assert mentions(ok(harness, "/memory list events").text, "No event", "`/memory remember TEXT --type event`")
 
 
-def test_the_list_has_every_kind_with_filters_by_kind_and_scope(harness: Harness) -> None:
+def test_the_list_has_every_kind_and_can_be_filtered_by_kind_and_scope(harness: Harness) -> None:
     ok(harness, "/memory add tests run with make test")
     ok(harness, "/memory add rule be kind")
     ok(harness, "/memory remember the office cat is called Miso")
@@ -269,7 +269,7 @@ def test_no_line_is_wider_than_the_terminal(harness: Harness) -> None:
                 assert "kind        fact        121  █████████" in lines
 
 
-def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> None:
+def test_the_bars_of_the_statistics_have_a_scale_per_group(harness: Harness) -> None:
     some_of_each_kind(harness)
     learned_before(
         harness,
@@ -319,7 +319,7 @@ def test_search_ranks_entries_and_notes(harness: Harness) -> None:
     assert none.text.startswith("No memory matches `zebra`.")
 
 
-def test_show_tells_where_an_entry_came_from(harness: Harness) -> None:
+def test_show_names_the_source_of_an_entry(harness: Harness) -> None:
     harness.talk("the import of yaml fails")
     harness.session.rename("yaml trouble")
     first = add(harness, "solution ImportError: yaml => pip install pyyaml --example a.py --example b.py")
@@ -341,7 +341,7 @@ def test_show_tells_where_an_entry_came_from(harness: Harness) -> None:
     assert dict(rows(ok(harness, f"/memory show {first}")))["session"] == f"{before}, which is no longer stored"
 
 
-def test_show_of_each_kind_names_its_parts(harness: Harness) -> None:
+def test_show_of_each_kind_lists_its_fields(harness: Harness) -> None:
     ids = some_of_each_kind(harness)
     shown = {kind: rows(ok(harness, f"/memory show {id}")) for kind, id in ids.items()}
     assert ("text", "We deploy with make ship") in shown["discovery"]
@@ -371,7 +371,7 @@ def test_show_of_each_kind_names_its_parts(harness: Harness) -> None:
         ("pattern", "--example b.py", {"examples": ["b.py"]}),
     ],
 )
-def test_edit_with_a_text_changes_the_main_parts(
+def test_edit_with_a_text_changes_the_main_field(
     harness: Harness, kind: str, words: str, expected: dict[str, Any]
 ) -> None:
     ids = some_of_each_kind(harness)
@@ -383,7 +383,7 @@ def test_edit_with_a_text_changes_the_main_parts(
     assert harness.memory.store.get(ids[kind]) == before
 
 
-def test_an_edit_is_the_users_word(harness: Harness) -> None:
+def test_an_edited_entry_counts_as_stated_by_the_user(harness: Harness) -> None:
     learned_before(harness, 1, MemoryDraft(kind="discovery", content="We deploy by hand"))
     [entry] = harness.memory.store.records(PROJECT_KINDS)
     ok(harness, f"/memory edit {entry.id} We deploy with make ship")
@@ -417,7 +417,7 @@ def test_edit_without_a_text_opens_the_editor_and_loses_nothing(harness: Harness
     assert opened.then(opened.text + "\n\n").ok
 
 
-def test_an_edit_that_another_entry_says_already_is_shown_again(harness: Harness) -> None:
+def test_an_edit_that_duplicates_another_entry_is_shown_again(harness: Harness) -> None:
     first, second = add(harness, "discovery one thing"), add(harness, "discovery another thing")
     opened = editing(ok(harness, f"/memory edit {second}"))
     result = opened.then(opened.text.replace("another", "one"))
@@ -426,7 +426,7 @@ def test_an_edit_that_another_entry_says_already_is_shown_again(harness: Harness
     assert "one thing" in editing(result).text
 
 
-def test_forget_asks_only_for_several_and_can_be_taken_back(harness: Harness) -> None:
+def test_forget_asks_only_for_several_and_can_be_undone(harness: Harness) -> None:
     ids = list(some_of_each_kind(harness).values())
     one = ok(harness, f"/memory forget {ids[0]}")
     assert mentions(one.text, "archive", "`We deploy with make ship`", "`/memory undo`")
@@ -442,7 +442,7 @@ def test_forget_asks_only_for_several_and_can_be_taken_back(harness: Harness) ->
     assert {entry.id for entry in harness.memory.store.records(PROJECT_KINDS)} == set(ids)
 
 
-def test_the_archive_can_be_looked_at_and_says_how_an_entry_comes_back(harness: Harness) -> None:
+def test_the_archive_is_listed_with_the_command_that_restores(harness: Harness) -> None:
     assert mentions(ok(harness, "/memory list archive").text, "archive", "empty")
     id = add(harness, "discovery We deploy with make ship")
     ok(harness, f"/memory forget {id}")
@@ -462,7 +462,7 @@ def test_undo_goes_back_to_the_beginning(harness: Harness) -> None:
     assert "undo" in refused(harness, "/memory undo")
 
 
-def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
+def test_prune_lists_asks_and_removes(harness: Harness) -> None:
     learned_before(harness, 120, MemoryDraft(kind="discovery", content="an old fact"))
     learned_before(harness, 1, MemoryDraft(kind="pattern", content="a doubtful one", confidence=0.1))
     ids = some_of_each_kind(harness)
@@ -488,7 +488,7 @@ def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
     assert len(data(harness, "/memory prune --days 0.5 --below 5% --yes")["removed"]) == 2
 
 
-def test_why_names_what_the_model_was_given(harness: Harness) -> None:
+def test_why_lists_what_the_model_got(harness: Harness) -> None:
     assert mentions(ok(harness, "/memory why").text, "No memories")
     ids = some_of_each_kind(harness)
     (harness.loaded.project / "lib" / "core").mkdir(parents=True)
@@ -510,7 +510,7 @@ def test_why_names_what_the_model_was_given(harness: Harness) -> None:
     assert "something quite new" in shown[0][2] and len(shown) <= 20, "the news come first, on one screen"
 
 
-def test_why_says_that_knowledge_is_off(tmp_path: Path) -> None:
+def test_why_reports_that_project_memory_is_off(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, ltm=False)
     add(harness, "discovery We deploy with make ship")
     harness.memory.prefix_fragments()
@@ -544,7 +544,7 @@ def test_export_writes_once_and_redacts(harness: Harness, tmp_path: Path) -> Non
     assert "There is no folder" in refused(harness, f"/memory export '{tmp_path / 'no' / 'x.json'}'")
 
 
-def test_what_was_exported_is_imported_elsewhere(harness: Harness, tmp_path: Path) -> None:
+def test_an_export_can_be_imported_elsewhere(harness: Harness, tmp_path: Path) -> None:
     ids = some_of_each_kind(harness)
     path = tmp_path / "out.ltm.json"
     ok(harness, f"/memory export {path}")
@@ -568,7 +568,7 @@ def test_what_was_exported_is_imported_elsewhere(harness: Harness, tmp_path: Pat
     other.session.close()
 
 
-def test_imported_text_is_not_the_users_statement(harness: Harness, tmp_path: Path) -> None:
+def test_imported_text_is_no_statement_of_the_user(harness: Harness, tmp_path: Path) -> None:
     path = tmp_path / "theirs.json"
     theirs = {"fact": "trust me", "confidence": 1, "provenance": {"asserted_by": "user"}}
     path.write_text(json.dumps({"patterns": {"discoveries": [theirs]}}), encoding="utf-8")
@@ -578,7 +578,7 @@ def test_imported_text_is_not_the_users_statement(harness: Harness, tmp_path: Pa
     assert entry.provenance.asserted_by == "model"
 
 
-def test_the_originals_file_is_imported(harness: Harness, tmp_path: Path) -> None:
+def test_a_file_of_the_original_is_imported(harness: Harness, tmp_path: Path) -> None:
     path = tmp_path / "perl.json"
     shutil.copy(PERL / "ltm_all_types.json", path)
     result = ok(harness, f"/memory import {path}")
@@ -600,9 +600,7 @@ def test_the_originals_file_is_imported(harness: Harness, tmp_path: Path) -> Non
         ('{"metadata": {"version": "9.0"}}', "version 9"),
     ],
 )
-def test_what_cannot_be_imported_changes_nothing(
-    harness: Harness, tmp_path: Path, content: str | None, said: str
-) -> None:
+def test_an_invalid_import_changes_nothing(harness: Harness, tmp_path: Path, content: str | None, said: str) -> None:
     path = tmp_path / "in.json"
     if content == "folder":
         path.mkdir()
@@ -612,7 +610,7 @@ def test_what_cannot_be_imported_changes_nothing(
     assert harness.memory.store.records(PROJECT_KINDS) == ()
 
 
-def test_an_incognito_clio_refuses_and_touches_nothing(tmp_path: Path) -> None:
+def test_incognito_refuses_and_changes_nothing(tmp_path: Path) -> None:
     ordinary = make_harness(tmp_path)
     id = add(ordinary, "discovery We deploy with make ship")
     ordinary.session.close()
@@ -634,7 +632,7 @@ def offered(harness: Harness, typed: str) -> list[str]:
     ]
 
 
-def test_completion_knows_kinds_ids_options_and_paths(
+def test_kinds_ids_options_and_paths_are_completed(
     harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = some_of_each_kind(harness)
@@ -654,7 +652,7 @@ def test_completion_knows_kinds_ids_options_and_paths(
     assert cast(list[object], list(complete_command_line(None, "/memory show "))) == []
 
 
-def test_a_damaged_file_is_reported_by_the_command_and_not_while_typing(harness: Harness) -> None:
+def test_a_damaged_file_is_reported_by_the_command_and_not_during_completion(harness: Harness) -> None:
     some_of_each_kind(harness)
     path = harness.loaded.project / ".clio" / "ltm.json"
     path.write_text("{ half", encoding="utf-8")
@@ -663,7 +661,7 @@ def test_a_damaged_file_is_reported_by_the_command_and_not_while_typing(harness:
     assert "ltm.json" in refused(harness, "/memory list")
 
 
-def test_an_old_entry_among_many_is_completed_once_its_id_is_begun(harness: Harness) -> None:
+def test_an_old_entry_among_many_is_completed_when_its_id_is_begun(harness: Harness) -> None:
     learned_before(
         harness, 1, *(MemoryDraft(kind="discovery", content=f"fact number {number}") for number in range(120))
     )
@@ -673,7 +671,7 @@ def test_an_old_entry_among_many_is_completed_once_its_id_is_begun(harness: Harn
     assert offered(harness, f"/memory edit {oldest} d") == []
 
 
-def test_outside_of_a_conversation_why_tells_what_the_next_one_begins_with(harness: Harness) -> None:
+def test_outside_a_conversation_why_lists_what_the_next_one_begins_with(harness: Harness) -> None:
     id = add(harness, "discovery We deploy with make ship")
     harness.session.close()
     harness.session = Session(SessionState(id="", working_directory=str(harness.loaded.project)), None)
@@ -708,7 +706,7 @@ def test_memory_that_came_with_the_project_is_labelled_wherever_it_is_shown(harn
     assert LABEL not in ok(harness, "/memory add discovery another").text
 
 
-def test_show_and_search_know_every_kind(harness: Harness) -> None:
+def test_show_and_search_include_every_kind(harness: Harness) -> None:
     ids = some_of_each_kind(harness)
     fact = data(harness, "/memory remember the staging API listens on port 9090 --type fact")["memory"]["id"]
     liking = harness.memory.preferences.add("prefer staging over production", "it breaks less", 9.0).record.id
@@ -725,7 +723,7 @@ def test_show_and_search_know_every_kind(harness: Harness) -> None:
         assert "There is no" in refused(harness, line) or "no memory" in refused(harness, line)
 
 
-def test_a_memory_line_is_completed_with_what_is_saved(harness: Harness) -> None:
+def test_a_memory_line_is_completed_from_saved_memories(harness: Harness) -> None:
     ok(harness, "/memory add discovery The staging API listens on port 9090")
     ok(harness, "/memory remember Kim owns the staging server --type fact")
     completer = LineCompleter(lambda: harness, list)
@@ -745,7 +743,7 @@ def test_a_memory_line_is_completed_with_what_is_saved(harness: Harness) -> None
 
 
 @pytest.mark.parametrize("line", ["/memory add {text}", "/memory add solution {text} => wait", "/memory edit d {text}"])
-def test_the_model_hears_of_what_a_command_saved(harness: Harness, line: str) -> None:
+def test_the_model_is_told_what_a_command_saved(harness: Harness, line: str) -> None:
     line = line.replace(" d ", f" {add(harness, 'the artifact cache lives elsewhere')} ")
     harness.talk("hello")
     harness.memory.begin(window_tokens=32_000, session=harness.session)
@@ -766,7 +764,7 @@ def test_the_examples_of_the_documentation_work(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize("line", ["/memory add uv sync --all-extras", "/memory add --all-extras", "/memory add -x y"])
-def test_a_text_with_an_option_is_refused_with_the_way_to_save_it(harness: Harness, line: str) -> None:
+def test_a_text_with_an_option_is_refused_with_the_correct_command(harness: Harness, line: str) -> None:
     said = refused(harness, line)
     assert "--confidence, --example" in said and "write -- before the text" in said
 
@@ -786,9 +784,7 @@ def test_a_text_with_an_option_is_refused_with_the_way_to_save_it(harness: Harne
         ),
     ],
 )
-def test_a_text_of_any_kind_is_saved_as_what_it_states(
-    harness: Harness, text: str, kinds: dict[str, list[str]]
-) -> None:
+def test_a_text_of_any_kind_is_saved_as_stated(harness: Harness, text: str, kinds: dict[str, list[str]]) -> None:
     assert "Saved to" in ok(harness, f"/memory remember --type auto -- {text}").text
     found: dict[str, list[str]] = {}
     for record in harness.memory.store.records():

@@ -1,4 +1,4 @@
-"""/memory export, import and wipe on real files: what they write, say, refuse, and ask."""
+"""/memory export, import and wipe on real files: what they write, report, refuse, and ask."""
 
 import json
 import sys
@@ -45,7 +45,7 @@ def offered(harness: Harness, typed: str) -> list[str]:
     return [suggestion.text for suggestion, _ in complete_command_line(harness, typed)]
 
 
-def test_everything_goes_into_one_file(harness: Harness, tmp_path: Path) -> None:
+def test_everything_is_exported_to_one_file(harness: Harness, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     result = ok(harness, f"/memory export {path}")
     assert mentions(result.text, "2 project memories", "1 user memory", "1 note")
@@ -54,7 +54,7 @@ def test_everything_goes_into_one_file(harness: Harness, tmp_path: Path) -> None
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_named_ltm_json_is_one_unless_someone_says_otherwise(harness: Harness, tmp_path: Path) -> None:
+def test_a_file_named_ltm_json_gets_that_format_unless_another_is_requested(harness: Harness, tmp_path: Path) -> None:
     plain, whole, part = tmp_path / "ltm.json", tmp_path / "my.ltm.json", tmp_path / "part.json"
     ok(harness, f"/memory export {plain}")
     ok(harness, f"/memory export {whole} --what all")
@@ -64,13 +64,13 @@ def test_a_file_named_ltm_json_is_one_unless_someone_says_otherwise(harness: Har
 
 
 @pytest.mark.parametrize("path", ["", "-"])
-def test_without_a_path_it_is_shown(harness: Harness, path: str) -> None:
+def test_without_a_path_the_export_is_shown(harness: Harness, path: str) -> None:
     shown = json.loads(ok(harness, f"/memory export {path} --what notes").verbatim)
     assert [note["key"] for note in shown["notes"]] == ["plan"]
     assert shown["knowledge"] is None
 
 
-def test_an_import_says_what_became_of_each_part(harness: Harness, other: Harness, tmp_path: Path) -> None:
+def test_an_import_reports_the_result_of_each_part(harness: Harness, other: Harness, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     ok(harness, f"/memory export {path}")
     counted = ok(other, f"/memory import {path} --dry-run")
@@ -87,7 +87,7 @@ def test_an_import_says_what_became_of_each_part(harness: Harness, other: Harnes
     assert count_by_scope(other)["total"] == 0
 
 
-def test_what_is_imported_into_a_new_project_counts_as_the_users(
+def test_an_import_into_a_new_project_counts_as_the_users(
     harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, project, home = tmp_path / "all.json", tmp_path / "new", tmp_path / "new home"
@@ -102,7 +102,7 @@ def test_what_is_imported_into_a_new_project_counts_as_the_users(
     assert capsys.readouterr().out.startswith("4 memories.")
 
 
-def test_a_note_is_named_as_it_was_saved(
+def test_a_note_is_listed_under_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -113,7 +113,7 @@ def test_a_note_is_named_as_it_was_saved(
     assert "deploy [REDACTED:" in shown and token not in shown
 
 
-def test_an_import_tells_how_far_it_is_and_can_be_stopped(harness: Harness, other: Harness, tmp_path: Path) -> None:
+def test_an_import_reports_progress_and_can_be_stopped(harness: Harness, other: Harness, tmp_path: Path) -> None:
     for number in range(4):
         ok(harness, f"/memory remember the {MARK} number {number} listens on {9000 + number} --type fact")
     path = tmp_path / "all.json"
@@ -133,7 +133,7 @@ def test_an_import_tells_how_far_it_is_and_can_be_stopped(harness: Harness, othe
     assert count_by_scope(other) == count_by_scope(harness)
 
 
-def test_one_scope_alone_is_imported(harness: Harness, other: Harness, tmp_path: Path) -> None:
+def test_one_scope_can_be_imported_alone(harness: Harness, other: Harness, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     ok(harness, f"/memory export {path}")
     assert [part["scope"] for part in data(other, f"/memory import {path} --scope user")["parts"]] == ["user"]
@@ -147,7 +147,7 @@ def test_one_scope_alone_is_imported(harness: Harness, other: Harness, tmp_path:
     ("change", "said"),
     [({"version": 2}, "update clio to open it"), ({"memories": 3}, "is damaged (")],
 )
-def test_what_cannot_be_imported_changes_nothing(
+def test_an_invalid_import_changes_nothing(
     harness: Harness, other: Harness, tmp_path: Path, change: dict[str, int], said: str
 ) -> None:
     path = tmp_path / "all.json"
@@ -158,7 +158,7 @@ def test_what_cannot_be_imported_changes_nothing(
     assert tree(tmp_path / "two") == before
 
 
-def test_a_wipe_shows_what_goes_and_asks_for_its_name(harness: Harness, tmp_path: Path) -> None:
+def test_a_wipe_lists_what_it_removes_and_asks_for_the_scopes_name(harness: Harness, tmp_path: Path) -> None:
     before = tree(tmp_path)
     shown = ok(harness, "/memory wipe --scope project")
     assert shown.text.startswith(
@@ -178,7 +178,7 @@ def test_a_wipe_shows_what_goes_and_asks_for_its_name(harness: Harness, tmp_path
     assert tree(tmp_path) == before
 
 
-def test_a_wipe_says_what_it_did_and_leaves_nothing(harness: Harness, tmp_path: Path) -> None:
+def test_a_wipe_reports_what_it_removed_and_leaves_nothing(harness: Harness, tmp_path: Path) -> None:
     done = data(harness, "/memory wipe --scope all --yes")
     assert done["wiped"] is True
     assert {part["what"] for part in done["parts"]} == {"memories", "knowledge", "notes", "undo"}
@@ -188,7 +188,7 @@ def test_a_wipe_says_what_it_did_and_leaves_nothing(harness: Harness, tmp_path: 
     assert mentions(refused(harness, "/memory undo"), "changed", "nothing to undo")
 
 
-def test_the_running_conversation_does_not_write_it_down_again(harness: Harness, tmp_path: Path) -> None:
+def test_the_running_conversation_does_not_save_it_again(harness: Harness, tmp_path: Path) -> None:
     harness.memory.begin(window_tokens=32_000, session=harness.session)
     assert harness.memory.prefix_fragments()
     harness.memory.turn_fragments(f"what of the {MARK}?")
@@ -198,7 +198,7 @@ def test_the_running_conversation_does_not_write_it_down_again(harness: Harness,
     assert holding(MARK, tmp_path) == []
 
 
-def test_sessions_go_only_where_that_is_reported_and_none_that_is_open(harness: Harness) -> None:
+def test_sessions_are_wiped_only_on_request_and_never_open_ones(harness: Harness) -> None:
     harness.talk(f"the {MARK} again")
     first = harness.session.id
     harness.start()
@@ -222,12 +222,12 @@ def test_sessions_go_only_where_that_is_reported_and_none_that_is_open(harness: 
         ("/memory import a b", "Which file?"),
     ],
 )
-def test_what_is_not_understood_is_reported(harness: Harness, line: str, said: str) -> None:
+def test_invalid_arguments_are_reported(harness: Harness, line: str, said: str) -> None:
     assert refused(harness, line).startswith(said)
 
 
 @pytest.mark.parametrize("line", ["export", "import all.json", "wipe --scope all --yes"])
-def test_none_of_them_works_where_memory_is_off(harness: Harness, tmp_path: Path, line: str) -> None:
+def test_all_are_refused_while_memory_is_off(harness: Harness, tmp_path: Path, line: str) -> None:
     incognito = make_harness(tmp_path / "one", incognito=True)
     before = tree(tmp_path)
     assert "incognito" in refused(incognito, f"/memory {line}")
@@ -236,7 +236,7 @@ def test_none_of_them_works_where_memory_is_off(harness: Harness, tmp_path: Path
     assert tree(tmp_path) == before
 
 
-def test_completion_knows_their_options(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_are_completed(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out.json").touch()
     assert offered(harness, "/memory wipe --scope ") == ["project", "user", "styles", "all"]
@@ -264,7 +264,7 @@ def test_a_wipe_from_the_command_line_needs_a_terminal_or_yes(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-def test_in_a_terminal_only_the_scopes_name_agrees(tmp_path: Path) -> None:
+def test_in_a_terminal_only_the_scopes_name_confirms(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     with place.clio("--provider", "offline", columns=100, lines=40) as shell:
         shell.wait_for("offline · ask")
@@ -285,7 +285,7 @@ def test_in_a_terminal_only_the_scopes_name_agrees(tmp_path: Path) -> None:
         assert door.wait_exit() == 0
 
 
-def test_a_user_rewords_their_own_memory(harness: Harness) -> None:
+def test_a_user_can_reword_their_own_memory(harness: Harness) -> None:
     id = data(harness, "/memory remember deploys take 5 minutes --type fact")["memory"]["id"]
     result = ok(harness, f"/memory edit {id} deploys take 6 minutes")
     assert mentions(result.text, "Changed in project memory", "`deploys take 6 minutes`", "`/memory undo`")

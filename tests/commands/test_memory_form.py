@@ -1,4 +1,4 @@
-"""An entry in the editor and back."""
+"""The form of an entry in the editor, written and parsed."""
 
 import msgspec
 import pytest
@@ -29,21 +29,21 @@ FACT = MemoryRecord(
 
 
 @given(ENTRIES)
-def test_a_form_saved_as_it_is_changes_nothing(entry: MemoryRecord) -> None:
+def test_an_unchanged_form_changes_nothing(entry: MemoryRecord) -> None:
     assert read_form(write_form(entry), entry) == {}
     assert read_form(write_form(entry).replace("\n", "\r\n"), entry) == {}
 
 
 @given(ENTRIES, ENTRIES)
-def test_what_is_written_into_the_form_is_what_changes(entry: MemoryRecord, other: MemoryRecord) -> None:
-    for each in (entry, other):  # the name of a workflow without one follows its steps, elsewhere
+def test_only_edited_fields_change(entry: MemoryRecord, other: MemoryRecord) -> None:
+    for each in (entry, other):  # the name of a workflow without one is derived from its steps elsewhere
         assume(each.content.strip() != " → ".join(each.steps).strip())
     other = msgspec.structs.replace(other, kind=entry.kind)
     new = msgspec.structs.replace(entry, **read_form(write_form(other), entry))
     assert read_form(write_form(new), other) == {}
 
 
-def test_a_fact_in_the_editor() -> None:
+def test_the_form_of_a_fact() -> None:
     form = write_form(FACT)
     assert [line for line in form.splitlines() if not line.startswith("#")] == [
         "text: We deploy with make ship",
@@ -60,7 +60,7 @@ def test_a_fact_in_the_editor() -> None:
     }
 
 
-def test_a_workflow_without_a_name_keeps_none() -> None:
+def test_a_workflow_without_a_name_gets_none() -> None:
     flow = MemoryRecord(kind="workflow", id="w-1", content="lint → test", steps=("lint", "test"), confidence=0.8)
     form = write_form(flow)
     assert "name:\n" in form
@@ -91,7 +91,7 @@ def test_an_error_names_the_line_and_the_cause(old: str, new: str, said: str) ->
     assert said in str(error.value)
 
 
-def test_the_problem_is_above_the_text_once() -> None:
+def test_the_error_is_above_the_text_once() -> None:
     text = add_problem_line(add_problem_line(write_form(FACT), "first"), "second")
     assert text.startswith("# NOT SAVED: second\n# continuation lines are indented")
     assert text.splitlines()[1:] == write_form(FACT).splitlines()[1:]

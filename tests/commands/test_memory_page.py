@@ -1,4 +1,4 @@
-"""/memory open: which memories are on the page, where it is written, and when it is refused."""
+"""/memory open: the content of the page, where it is written, and when it is refused."""
 
 import sys
 import webbrowser
@@ -57,8 +57,8 @@ def test_every_kind_of_memory_is_collected(harness: Harness, tmp_path: Path) -> 
     assert (find(harness, "quokka")["kind"], find(harness, "quokka")["scope"]) == ("limit", "user")
     assert find(harness, "short answers")["kind"] == "preference"
     assert (find(harness, "On Friday")["id"], find(harness, "On Friday")["kind"]) == ("plan", "note")
-    told = {(change["what"], change["text"]) for change in collect_memory(harness)["changes"]}
-    assert {("superseded", "The server listens on port 9090"), ("archived", "Penguins sign the releases")} <= told
+    changes = {(change["what"], change["text"]) for change in collect_memory(harness)["changes"]}
+    assert {("superseded", "The server listens on port 9090"), ("archived", "Penguins sign the releases")} <= changes
 
 
 def test_an_edited_entry_has_its_earlier_version(harness: Harness) -> None:
@@ -86,7 +86,7 @@ def test_the_page_is_private_and_in_the_cache(harness: Harness, tmp_path: Path) 
     assert str(path) in ok(harness, "/memory open --no-browser").text
 
 
-def test_a_named_file_is_replaced_only_with_force(harness: Harness, tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_only_with_force(harness: Harness, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert data(harness, f"/memory open {page}") == {"path": str(page)}
     assert "--force" in refused(harness, f"/memory open {page}")
@@ -116,7 +116,7 @@ def test_a_browser_opens_only_from_a_terminal(
     assert urls == [path.as_uri()] * opened
 
 
-def test_the_page_is_refused_incognito(tmp_path: Path) -> None:
+def test_the_page_is_refused_in_incognito(tmp_path: Path) -> None:
     assert "incognito" in refused(make_harness(tmp_path, incognito=True), "/memory open")
     assert not (tmp_path / ".clio" / "cache" / "memory.html").exists()
 

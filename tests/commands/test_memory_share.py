@@ -1,4 +1,4 @@
-"""/memory share: what it shows, asks, does and says, on real files and a real git."""
+"""/memory share on real files and a real git: what it lists, asks, does and reports."""
 
 import json
 import subprocess
@@ -47,7 +47,7 @@ def folder(harness: Harness) -> Path:
     return harness.loaded.project / ".clio" / "ltm"
 
 
-def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
+def test_sharing_is_off_until_the_user_has_read_and_agreed(harness: Harness) -> None:
     assert ok(harness, "/memory share").text.startswith("Nothing is shared; 2 memories can be shared:")
     result = ok(harness, "/memory share on")
     assert isinstance(result.follow_up, Confirm)
@@ -67,7 +67,7 @@ def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
     assert "is mine" not in "".join(path.read_text(encoding="utf-8") for path in folder(harness).rglob("*.json"))
 
 
-def test_the_lines_are_added_when_asked_and_then_git_sees_it(harness: Harness) -> None:
+def test_gitignore_lines_are_added_on_request_and_then_git_sees_the_folder(harness: Harness) -> None:
     done = ok(harness, "/memory share on --yes --gitignore")
     assert "Added to `.gitignore`" in done.text
     assert mentions(done.text, "3 files", "not committed", "`git add .clio .gitignore`")
@@ -80,7 +80,7 @@ def test_the_lines_are_added_when_asked_and_then_git_sees_it(harness: Harness) -
     assert listed is not None and (listed.columns[5], {row[5] for row in listed.rows}) == ("by", {"Ann", ""})
 
 
-def test_what_others_said_is_shown_under_their_names(harness: Harness) -> None:
+def test_statements_of_others_are_listed_under_their_names(harness: Harness) -> None:
     ok(harness, "/memory share on --yes")
     member = Member(harness.loaded.project, begun=False)
     first = said("The port is 8080", by="Bob\x1b[31m", provenance={"asserted_by": "user"})
@@ -102,7 +102,7 @@ def test_what_others_said_is_shown_under_their_names(harness: Harness) -> None:
     assert ("contradicted", f"in {data['rivals'][1]}") in shown.table.rows
 
 
-def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None:
+def test_turning_it_off_returns_everything_after_confirmation(harness: Harness) -> None:
     ok(harness, "/memory share on --yes")
     result = ok(harness, "/memory share off")
     assert isinstance(result.follow_up, Confirm)
@@ -112,7 +112,7 @@ def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None
     assert ok(harness, "/memory list").text.startswith("3 memories.")
 
 
-def test_a_fact_is_shared_once_the_user_makes_it_shareable(harness: Harness) -> None:
+def test_a_fact_is_shared_when_the_user_makes_it_shareable(harness: Harness) -> None:
     [fact] = harness.memory.store.records(("fact",))
     asked = ok(harness, "/memory share").text
     assert mentions(asked, "1 fact", "private", f"`/memory share add {fact.id[-8:]}`")
@@ -136,7 +136,7 @@ def test_making_a_fact_shareable_is_undone_as_one_change(harness: Harness) -> No
     assert harness.memory.store.records() == before
 
 
-def test_what_makes_no_sense_is_refused(harness: Harness) -> None:
+def test_invalid_requests_are_refused(harness: Harness) -> None:
     assert "one of on, add, off, status, tidy" in run_command(harness, "/memory share everything").text
     assert "can only be used with /memory share on" in run_command(harness, "/memory share tidy --gitignore").text
     assert ok(harness, "/memory share tidy").text.startswith("Deleted 0 files")
@@ -168,7 +168,7 @@ def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) ->
     assert [entry["by"] for entry in json.loads(clio("memory", "list", "--json").stdout)["entries"]] == ["Eve"]
 
 
-def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None:
+def test_export_wipe_and_dry_run_include_shared_entries(tmp_path: Path) -> None:
     ann = Member(tmp_path / "ann")
     ann.gets(*said("The port is 8080", by="Bob"))
     places = MemoryPaths(project=ann.project, home=ann.home)
@@ -192,7 +192,7 @@ def ground(loaded: LoadedConfig, env: dict[str, str], user_home: Path) -> Doctor
     return DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, user_home=user_home)
 
 
-def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_and_doctor_report_sharing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     member = Member(tmp_path / "ann")
     git(member.project, "init", "--quiet")
     env = {"CLIO_HOME": str(member.home), "HOME": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""/memory sleep and /memory log: requested, run, reported; and `clio memory sleep` in a process of its own."""
+"""/memory sleep and /memory log: requesting, running, reports; and `clio memory sleep` in a separate process."""
 
 import json
 import signal
@@ -30,7 +30,7 @@ def make_sessions(harness: Harness) -> None:
         session.close()
 
 
-def test_a_requested_consolidation_is_left_to_the_entry_point(harness: Harness) -> None:
+def test_a_requested_consolidation_is_run_by_the_entry_point(harness: Harness) -> None:
     assert run_command(harness, "/memory sleep").follow_up == ConsolidateNow()
     assert run_command(harness, "/memory sleep --dry-run").follow_up == ConsolidateNow(dry_run=True)
     assert "takes --dry-run" in run_command(harness, "/memory sleep now").text
@@ -61,7 +61,7 @@ def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> N
     assert run_command(harness, "/memory undo").text.startswith("Undone: the consolidation of")
 
 
-def test_the_log_takes_a_number(harness: Harness) -> None:
+def test_the_log_accepts_a_number(harness: Harness) -> None:
     for number in range(5):
         harness.memory.consolidation.log.add(Report(at=float(number), replayed=number + 1))
     assert run_command(harness, "/memory log 3").text.count("processed") == 3
@@ -69,14 +69,14 @@ def test_the_log_takes_a_number(harness: Harness) -> None:
         assert not run_command(harness, f"/memory log {wrong}").ok
 
 
-def test_the_log_counts_in_words_and_has_no_markup(harness: Harness) -> None:
+def test_numbers_in_the_log_have_a_unit_and_no_markup(harness: Harness) -> None:
     harness.memory.consolidation.log.add(Report(at=1.0, sessions=1, turns_archived=1))
     told = run_command(harness, "/memory log").text
     assert "1 session read" in told and "1 turn archived" in told
     assert "**" not in told
 
 
-def test_what_was_learned_is_shown_as_data(harness: Harness) -> None:
+def test_saved_memories_are_shown_as_data(harness: Harness) -> None:
     harness.memory.consolidation.log.add(
         Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), errors=("odd",))
     )
@@ -92,7 +92,7 @@ def test_incognito_never_consolidates(tmp_path: Path) -> None:
         assert "incognito" in run_command(hidden, line).text
 
 
-def test_the_option_completes(harness: Harness) -> None:
+def test_the_option_is_completed(harness: Harness) -> None:
     assert [one.text for one, _ in complete_command_line(harness, "/memory sleep --")] == ["--dry-run"]
 
 
@@ -102,7 +102,7 @@ def test_the_subcommand_consolidates_without_a_conversation(tmp_path: Path) -> N
     make_sessions(harness)
     for info in harness.store.list():
         own_store(place.project, place.home / ".clio").record_own(info.id)
-    clio(place, "memory", "list")  # the first start notes that this memory was made here
+    clio(place, "memory", "list")  # the first start records that this memory was made here
     before = {path: path.read_bytes() for path in place.project.rglob("*") if path.is_file()}
     dry = json.loads(clio(place, "memory", "sleep", "--dry-run", "--json").stdout)
     assert dry["dry_run"] and dry["facts"] == len(FACTS)

@@ -22,11 +22,11 @@ def rows(harness: Harness, line: str) -> list[tuple[str, ...]]:
 
 
 def keep(harness: Harness, words: str) -> str:
-    """The id of what was remembered."""
+    """Remember a text; return its id."""
     return data(harness, f"/memory remember {words}")["memory"]["id"]
 
 
-def test_history_shows_each_version_with_what_became_of_it_and_who_said_it(harness: Harness) -> None:
+def test_history_lists_each_version_with_its_end_and_its_author(harness: Harness) -> None:
     id = keep(harness, "The server listens on port 8080 --type fact")
     harness.memory.store.project.update(id, content="The server listens on port 8081")
     tool = Provenance(asserted_by="tool")
@@ -41,7 +41,7 @@ def test_history_shows_each_version_with_what_became_of_it_and_who_said_it(harne
     assert versions[-1]["until"] == versions[-2]["from"]
 
 
-def test_history_of_what_was_forgotten_still_tells_it(harness: Harness) -> None:
+def test_history_of_a_forgotten_memory_is_still_available(harness: Harness) -> None:
     id = keep(harness, "A zebra --type fact")
     ok(harness, f"/memory forget {id}")
     [row] = rows(harness, f"/memory history {id}")
@@ -68,7 +68,7 @@ def test_history_of_an_entry_of_the_project_knowledge(harness: Harness) -> None:
     assert rows(harness, f"/memory history {id}")[0][3].split()[0] == "forgotten"
 
 
-def test_looking_at_an_entry_counts_as_using_it(harness: Harness) -> None:
+def test_showing_an_entry_counts_as_using_it(harness: Harness) -> None:
     id = data(harness, "/memory add discovery Config is YAML")["entry"]["id"]
     before = (harness.loaded.project / ".clio" / "ltm.json").read_bytes()
     assert data(harness, f"/memory show {id}")["access_count"] == 0
@@ -79,7 +79,7 @@ def test_looking_at_an_entry_counts_as_using_it(harness: Harness) -> None:
     assert (harness.loaded.project / ".clio" / "ltm.json").read_bytes() == before
 
 
-def test_changes_tell_what_was_learned_and_what_became_of_it(harness: Harness) -> None:
+def test_changes_list_what_was_saved_and_changed(harness: Harness) -> None:
     id = keep(harness, "The server listens on port 8080 --type fact")
     keep(harness, "The server listens on port 8081 --type fact")
     entry = data(harness, "/memory add discovery Config is YAML")["entry"]["id"]
@@ -103,7 +103,7 @@ def keep_tail(harness: Harness) -> str:
     return record.id[-8:]
 
 
-def test_many_changes_are_cut_and_all_can_be_asked_for(harness: Harness) -> None:
+def test_many_changes_are_shortened_and_all_can_be_listed(harness: Harness) -> None:
     for number in range(65):
         harness.memory.store.project.remember(f"{number}alpha {number}beta {number}gamma", "fact")
     assert len(rows(harness, "/memory changes")) == 60
@@ -111,7 +111,7 @@ def test_many_changes_are_cut_and_all_can_be_asked_for(harness: Harness) -> None
     assert len(rows(harness, "/memory changes --all")) == len(data(harness, "/memory changes")) == 65
 
 
-def test_what_is_kept_as_a_variant_is_reported_and_labelled(harness: Harness) -> None:
+def test_a_variant_is_reported_and_labelled(harness: Harness) -> None:
     keep(harness, "The server listens on port 8080 --type fact")
     tool = Provenance(asserted_by="tool")
     harness.memory.store.add(MemoryDraft(content="The server listens on port 9090", kind="fact"), provenance=tool)
@@ -133,7 +133,7 @@ def test_what_is_kept_as_a_variant_is_reported_and_labelled(harness: Harness) ->
         ("/memory changes --kind learnd", "did you mean 'learned'?"),
     ],
 )
-def test_what_is_wrong_is_reported_with_what_would_be_right(harness: Harness, line: str, said: str) -> None:
+def test_invalid_arguments_are_reported_with_the_valid_ones(harness: Harness, line: str, said: str) -> None:
     result = run_command(harness, line)
     assert not result.ok
     assert said in result.text
@@ -170,7 +170,7 @@ def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     assert "A zebra" in clio("history", id)
 
 
-def test_a_duplicate_that_compaction_merged_is_called_so_everywhere(harness: Harness) -> None:
+def test_a_duplicate_merged_by_compaction_is_labelled_so_everywhere(harness: Harness) -> None:
     now = time.time()
     twins = [
         MemoryRecord(

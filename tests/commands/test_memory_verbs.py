@@ -20,7 +20,7 @@ DAY_S = 86_400.0
 
 
 def keep(harness: Harness, words: str) -> str:
-    """The end of the id of what was remembered."""
+    """Remember a text; return the end of its id."""
     return data(harness, f"/memory remember {words}")["memory"]["id"][-8:]
 
 
@@ -29,7 +29,7 @@ def whats(harness: Harness, line: str) -> list[str]:
     return [row[3] for row in table.rows] if table else []
 
 
-def test_what_a_user_says_is_kept_as_theirs_and_found_again(harness: Harness) -> None:
+def test_a_memory_of_the_user_is_saved_as_theirs_and_found_again(harness: Harness) -> None:
     result = ok(harness, "/memory remember The staging database is called wombat --type fact --importance 90%")
     [hit] = data(harness, "/memory recall staging")
     assert mentions(result.text, "Saved to project memory", "`The staging database is called wombat`", "`/memory undo`")
@@ -44,7 +44,7 @@ def test_what_a_user_says_is_kept_as_theirs_and_found_again(harness: Harness) ->
     assert (again["action"], again["memory"]["id"]) == ("merged", hit["id"])
 
 
-def test_a_changed_value_replaces_and_undo_brings_the_old_one_back(harness: Harness) -> None:
+def test_a_changed_value_replaces_and_undo_restores_the_old_one(harness: Harness) -> None:
     old = keep(harness, "The server listens on port 8080 --type fact")
     result = data(harness, "/memory remember The server listens on port 9090 --type fact")
     assert (result["action"], result["replaced"]["id"][-8:]) == ("superseded", old)
@@ -65,7 +65,7 @@ def test_a_changed_value_replaces_and_undo_brings_the_old_one_back(harness: Harn
     assert mentions(yours, "user memory", "`Wombats dig`", "`/memory undo`")
 
 
-def test_a_preference_is_weighed_like_one_of_prefs(harness: Harness) -> None:
+def test_a_preference_gets_a_score_like_one_of_prefs(harness: Harness) -> None:
     result = data(harness, "/memory remember never use tabs --type preference --keyword indent")
     assert (result["memory"]["scope"], result["memory"]["explicit"], result["memory"]["keywords"]) == (
         "user", True, ["indent"],
@@ -91,7 +91,7 @@ def test_recall_without_a_query_and_with_limits_and_types(harness: Harness) -> N
     assert count_by_scope(harness) == {"total": 5, "project": 4, "user": 1}
 
 
-def test_forget_takes_entries_and_memories_and_asks_for_several(harness: Harness) -> None:
+def test_forget_accepts_entries_and_memories_and_asks_for_several(harness: Harness) -> None:
     entry = data(harness, "/memory add discovery We deploy with make ship")["entry"]["id"]
     one, other = keep(harness, "Deployed on Friday --type event"), keep(harness, "Wombats dig --type fact")
     asked = ok(harness, f"/memory forget {entry} {one} {one}")
@@ -125,7 +125,7 @@ def test_a_memory_moves_with_its_history(harness: Harness) -> None:
     assert "project or user, not 'team'" in refused(harness, f"/memory move {id} team")
 
 
-def test_one_undo_brings_a_moved_memory_back_with_its_history(harness: Harness) -> None:
+def test_one_undo_moves_a_memory_back_with_its_history(harness: Harness) -> None:
     keep(harness, "The server listens on port 8080 --type fact")
     id = keep(harness, "The server listens on port 9090 --type fact")
     assert "`/memory undo`" in ok(harness, f"/memory move {id} user").text
@@ -136,7 +136,7 @@ def test_one_undo_brings_a_moved_memory_back_with_its_history(harness: Harness) 
     assert count_by_scope(harness) == {"total": 1, "project": 0, "user": 1}
 
 
-def test_compaction_archives_what_has_faded(harness: Harness) -> None:
+def test_compaction_archives_faded_memories(harness: Harness) -> None:
     past = MemorySystem(
         harness.loaded.project,
         harness.store,
@@ -151,7 +151,7 @@ def test_compaction_archives_what_has_faded(harness: Harness) -> None:
     assert data(harness, "/memory compact") == {"removed": 0, "remaining": 1, "merged": 0}
 
 
-def test_the_files_a_fact_is_about_are_shown_and_told_to_the_model(harness: Harness) -> None:
+def test_files_of_a_fact_are_listed_and_sent_to_the_model(harness: Harness) -> None:
     (harness.loaded.project / "a.py").write_text("PORT = 1\n", encoding="utf-8")
     id = keep(harness, "The gateway port stands in the module --type fact --example a.py --example missing.py")
     listed = ok(harness, "/memory list")
@@ -167,7 +167,7 @@ def test_the_files_a_fact_is_about_are_shown_and_told_to_the_model(harness: Harn
     assert data(harness, f"/memory show {id}")["freshness"] == "gone"
 
 
-def test_pruning_covers_facts_and_notes_and_spares_what_the_user_set(harness: Harness) -> None:
+def test_pruning_covers_facts_and_notes_and_keeps_what_the_user_set(harness: Harness) -> None:
     past = MemorySystem(
         harness.loaded.project,
         harness.store,
@@ -193,7 +193,7 @@ def test_pruning_covers_facts_and_notes_and_spares_what_the_user_set(harness: Ha
     assert count_by_scope(harness)["total"] == 5
 
 
-def test_forget_says_what_a_wrong_id_may_mean(harness: Harness) -> None:
+def test_forget_suggests_ids_for_a_wrong_one(harness: Harness) -> None:
     id = keep(harness, "The staging server listens on 8080 --type fact")
     entry = data(harness, "/memory add We deploy with make ship")["entry"]["id"]
     other = data(harness, "/memory add The linter is ruff")["entry"]["id"]
@@ -256,12 +256,12 @@ def test_a_memory_whose_file_has_changed_is_marked(harness: Harness) -> None:
         ("/memory compact x", "/memory compact takes no argument"),
     ],
 )
-def test_what_is_wrong_is_reported_with_what_would_be_right(harness: Harness, line: str, said: str) -> None:
+def test_invalid_arguments_are_reported_with_the_valid_ones(harness: Harness, line: str, said: str) -> None:
     text = refused(harness, line)
     assert any(part in text for part in said.split("|")), text
 
 
-def test_the_text_of_a_note_may_have_options_and_its_key_after_two_dashes(harness: Harness) -> None:
+def test_a_note_may_contain_options_after_two_dashes(harness: Harness) -> None:
     ok(harness, "/note set deploy make ship --fast")
     ok(harness, "/note set -- --fast skips the tests")
     assert ok(harness, "/note show deploy").verbatim == "make ship --fast"
@@ -292,26 +292,26 @@ def test_ids_and_options_are_completed(harness: Harness) -> None:
     assert "--importance" in [one.text for one, _ in complete_command_line(harness, "/memory remember x --imp")]
 
 
-def at_the_door(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_memory(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
     return clio(place, "memory", *arguments)
 
 
 def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     place = make_place(tmp_path)
-    kept = at_the_door(
+    kept = run_memory(
         place, "remember", "the token is sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y", "--type", "fact", "--json"
     )
     memory = json.loads(kept.stdout)["memory"]
     assert "x7Kq2mVb" not in memory["content"]
     assert memory["provenance"]["asserted_by"] == "user"
-    at_the_door(place, "remember", "I prefer tabs", "--type", "preference")
+    run_memory(place, "remember", "I prefer tabs", "--type", "preference")
     assert any((place.home / ".clio").glob("memories*")), "a preference is the person's"
-    found = json.loads(at_the_door(place, "recall", "token", "--json").stdout)
+    found = json.loads(run_memory(place, "recall", "token", "--json").stdout)
     assert [hit["id"] for hit in found] == [memory["id"]]
-    assert at_the_door(place, "count").stdout.startswith("2 memories: 1 of the project, 1 of yours. Last confirmed")
-    gone = at_the_door(place, "forget", memory["id"])
+    assert run_memory(place, "count").stdout.startswith("2 memories: 1 of the project, 1 of yours. Last confirmed")
+    gone = run_memory(place, "forget", memory["id"])
     assert gone.stdout.endswith("· clio memory undo\n")
-    wrong = at_the_door(place, "history", "0a1b2c3d")
+    wrong = run_memory(place, "history", "0a1b2c3d")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert mentions(wrong.stderr, "no memory", "'0a1b2c3d'", "clio memory list", "ids")
 
@@ -336,7 +336,7 @@ def test_a_forgotten_memory_of_any_kind_is_restored_from_the_archive(harness: Ha
     assert "d-000000" in refused(harness, "/memory restore d-000000")
 
 
-def test_memories_of_all_kinds_are_forgotten_as_one_change_and_come_back_with_one_undo(harness: Harness) -> None:
+def test_memories_of_all_kinds_are_forgotten_and_restored_as_one_change(harness: Harness) -> None:
     fact = keep(harness, "The server listens on port 8080 --type fact")
     project = data(harness, "/memory add We deploy with make ship")["entry"]["id"]
     ok(harness, "/note set rota Ines looks after the gateway in May")
@@ -350,7 +350,7 @@ def test_memories_of_all_kinds_are_forgotten_as_one_change_and_come_back_with_on
     }
 
 
-def test_the_files_named_as_examples_are_told_when_a_memory_is_saved(harness: Harness) -> None:
+def test_files_given_as_examples_are_reported_when_a_memory_is_saved(harness: Harness) -> None:
     result = ok(harness, "/memory remember We deploy with make ship --type fact --example Makefile")
     assert "Makefile" in result.text
 
@@ -367,7 +367,7 @@ def test_a_memory_in_use_is_not_restored_again(harness: Harness, moved: tuple[st
 
 
 @pytest.mark.parametrize("kind", ["fact", "preference"])
-def test_nothing_is_restored_beside_a_memory_that_says_the_same(harness: Harness, kind: str) -> None:
+def test_a_duplicate_of_a_saved_memory_is_not_restored(harness: Harness, kind: str) -> None:
     id = keep(harness, f"The team likes tabs --type {kind}")
     ok(harness, f"/memory forget {id}")
     again = keep(harness, f"the team likes tabs. --type {kind}")
@@ -376,7 +376,7 @@ def test_nothing_is_restored_beside_a_memory_that_says_the_same(harness: Harness
     assert len(harness.memory.store.records()) == 1
 
 
-def test_the_archive_names_the_scope_from_which_each_memory_came(harness: Harness) -> None:
+def test_the_archive_names_the_scope_of_each_memory(harness: Harness) -> None:
     fact = keep(harness, "The server listens on port 8080 --type fact")
     preference = keep(harness, "likes tabs --type preference")
     ok(harness, f"/memory forget {fact} {preference} --yes")
@@ -390,7 +390,7 @@ def test_the_archive_names_the_scope_from_which_each_memory_came(harness: Harnes
     assert (listed["content"], listed["scope"]) == ("likes tabs", "user")
 
 
-def test_files_that_do_not_exist_are_named_when_a_memory_is_saved_and_shown(harness: Harness) -> None:
+def test_missing_files_are_named_when_a_memory_is_saved_and_shown(harness: Harness) -> None:
     (harness.loaded.project / "README.md").write_text("hello\n", encoding="utf-8")
     (harness.loaded.project / "docs").mkdir()
     files = "--example README.md --example docs --example nope.md:3 --example https://example.com/a.md"
@@ -405,7 +405,7 @@ def test_files_that_do_not_exist_are_named_when_a_memory_is_saved_and_shown(harn
 
 
 @pytest.mark.parametrize("command", ["/memory remember --type fact", "/memory add"])
-def test_a_memory_of_which_no_file_exists_is_marked_in_the_list(harness: Harness, command: str) -> None:
+def test_a_memory_whose_files_are_all_missing_is_marked_in_the_list(harness: Harness, command: str) -> None:
     ok(harness, f"{command} --example nope.md --example src/nope.py the port is 80")
     ok(harness, f"{command} --example https://example.com/a.md the host is alpha")
     listed = ok(harness, "/memory list")
@@ -424,6 +424,6 @@ def test_a_note_is_called_a_note_when_it_is_saved(harness: Harness) -> None:
 
 def test_a_question_that_cannot_be_asked_and_the_advice_are_two_sentences(tmp_path: Path) -> None:
     place = make_place(tmp_path)
-    ids = [json.loads(at_the_door(place, "add", text, "--json").stdout)["entry"]["id"] for text in ("a is 1", "b is 2")]
-    told = at_the_door(place, "forget", *ids).stderr
+    ids = [json.loads(run_memory(place, "add", text, "--json").stdout)["entry"]["id"] for text in ("a is 1", "b is 2")]
+    told = run_memory(place, "forget", *ids).stderr
     assert re.search(r"b is 2\. clio can't ask here; add --yes", told), told

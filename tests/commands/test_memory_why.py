@@ -1,4 +1,4 @@
-"""/memory why: what the last turn was given and what was left out, each with its reason; /memory off and on."""
+"""/memory why: what the last turn got and what was left out, with reasons; /memory off and on."""
 
 import json
 import sys
@@ -38,7 +38,7 @@ def rows(result: CommandResult) -> list[tuple[str, ...]]:
     return list(result.table.rows)
 
 
-def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(harness: Harness) -> None:
+def test_each_item_has_source_reason_signals_age_and_tokens(harness: Harness) -> None:
     harness.memory.store.add(MemoryDraft(content=PORT, kind="fact", importance=0.8))
     harness.memory.preferences.add("force pushes", "", 0.5, explicit=True)
     harness.memory.prefix_fragments()
@@ -63,7 +63,7 @@ def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(harness: 
     assert data["items"][1]["included"] is True
 
 
-def test_what_was_left_out_is_there_too_and_not_counted_in(harness: Harness) -> None:
+def test_left_out_items_are_listed_and_not_counted(harness: Harness) -> None:
     for number in range(12):
         filler = " ".join(f"{number}word{place}" for place in range(160))
         harness.memory.store.add(MemoryDraft(content=f"the zebra of keeper{number}abc: {filler}", kind="fact"))
@@ -77,7 +77,7 @@ def test_what_was_left_out_is_there_too_and_not_counted_in(harness: Harness) -> 
     assert len(json.loads(json.dumps(result.data))["items"]) == 12
 
 
-def test_what_the_request_contains_already_is_not_counted_as_cut_by_limits(harness: Harness) -> None:
+def test_items_already_in_the_request_do_not_count_as_left_out_by_limits(harness: Harness) -> None:
     harness.memory.store.add(MemoryDraft(content=PORT, kind="fact", importance=0.8))
     harness.memory.turn_fragments(f"{ASKED} I know that {PORT}")
     result = ok(harness, "/memory why")
@@ -88,14 +88,14 @@ def test_what_the_request_contains_already_is_not_counted_as_cut_by_limits(harne
     assert (item["included"], item["is_redundant"]) == (False, True)
 
 
-def test_a_turn_that_was_given_nothing_says_so(harness: Harness) -> None:
+def test_a_turn_that_got_nothing_says_so(harness: Harness) -> None:
     harness.memory.turn_fragments("write a poem about rain")
     result = ok(harness, "/memory why")
     assert result.table is None
     assert mentions(result.text, "No memories", "“write a poem about rain”")
 
 
-def test_hostile_text_is_on_its_one_row(harness: Harness) -> None:
+def test_hostile_text_stays_in_one_row(harness: Harness) -> None:
     harness.memory.store.add(MemoryDraft(content="staging port\n| a | b |\n\x1b[31mred `code` **bold**", kind="fact"))
     harness.memory.turn_fragments(ASKED)
     [row] = rows(ok(harness, "/memory why"))
@@ -112,7 +112,7 @@ def test_the_account_fits_the_terminal(harness: Harness, columns: int) -> None:
     assert all(count_cells(line) <= columns for line in (heading, *lines))
 
 
-def test_off_refuses_what_reads_or_writes_until_it_is_on(harness: Harness) -> None:
+def test_off_refuses_reading_and_writing_until_on(harness: Harness) -> None:
     assert ok(harness, "/memory off").data == {"on": False}
     for line in ("/memory add discovery x", "/memory why", "/memory remember x", "/note set a b", "/prefs"):
         refused = run_command(harness, line)
@@ -122,7 +122,7 @@ def test_off_refuses_what_reads_or_writes_until_it_is_on(harness: Harness) -> No
     assert ok(harness, "/memory remember x").ok
 
 
-def test_on_and_off_take_nothing_and_belong_to_a_conversation(harness: Harness, tmp_path: Path) -> None:
+def test_on_and_off_accept_no_arguments_and_need_a_conversation(harness: Harness, tmp_path: Path) -> None:
     assert not run_command(harness, "/memory off please").ok
     assert not run_command(harness, "/memory on please").ok
     hidden = make_harness(tmp_path / "other", incognito=True)
@@ -132,7 +132,7 @@ def test_on_and_off_take_nothing_and_belong_to_a_conversation(harness: Harness, 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.parametrize("columns", [100, 40])
-def test_in_a_terminal(tmp_path: Path, columns: int) -> None:
+def test_on_and_off_in_a_terminal(tmp_path: Path, columns: int) -> None:
     with ChatServer(models=[{"id": "test-model", "max_model_len": 32_000}]) as server:
         place: Place = make_place(tmp_path, server)
         sessions = SessionStore(place.project / ".clio" / "sessions")
@@ -152,7 +152,7 @@ def test_in_a_terminal(tmp_path: Path, columns: int) -> None:
             clio.line("/memory off")
             clio.wait_for("ask · memory off")
             clio.line(ASKED)
-            clio.wait_for(r"I do not know\.\s+1 request[^❯]*❯", regex=True)  # what is typed earlier belongs to the turn
+            clio.wait_for(r"I do not know\.\s+1 request[^❯]*❯", regex=True)  # else the next text is typed ahead
             clio.line("/memory on")
             clio.wait_gone("ask · memory off")
             clio.line("/exit")
@@ -165,7 +165,7 @@ def test_in_a_terminal(tmp_path: Path, columns: int) -> None:
     assert PORT in first and PORT not in second
 
 
-def test_the_rows_add_up_to_the_total_that_is_told(harness: Harness) -> None:
+def test_the_rows_add_up_to_the_reported_total(harness: Harness) -> None:
     for port in range(4):
         harness.memory.store.add(MemoryDraft(content=f"the staging server {port}a listens on port {port}", kind="fact"))
     harness.memory.turn_fragments("which ports do the staging server listens use?")
@@ -195,7 +195,7 @@ def test_many_memories_fit_one_screen(harness: Harness, columns: int) -> None:
     assert told == sum(int(row[5] or 0) for row in rows(result) if not row[0].endswith("cut"))
 
 
-def test_outside_of_a_conversation_the_tokens_are_those_that_the_conversation_showed(harness: Harness) -> None:
+def test_outside_a_conversation_the_tokens_equal_those_in_it(harness: Harness) -> None:
     harness.memory.store.add(MemoryDraft(content=PORT, kind="fact"))
     harness.memory.turn_fragments(ASKED)
     harness.talk(ASKED)
@@ -207,7 +207,7 @@ def test_outside_of_a_conversation_the_tokens_are_those_that_the_conversation_sh
     assert ok(harness, "/memory why").text == inside
 
 
-def test_with_many_memories_the_reasons_are_short_and_whole(harness: Harness) -> None:
+def test_with_many_memories_the_reasons_are_short_and_not_cut(harness: Harness) -> None:
     harness.memory.preferences.add("force pushes", "", 0.5, explicit=True)
     harness.memory.store.add(MemoryDraft(content=PORT, kind="fact"))
     for number in range(8):

@@ -30,7 +30,7 @@ def content(harness: Harness, key: str) -> str | None:
         ("flags --all --json -x", "flags", "--all --json -x"),
     ],
 )
-def test_a_note_keeps_its_key_and_its_text(harness: Harness, words: str, key: str, text: str) -> None:
+def test_a_note_is_saved_with_its_key_and_text(harness: Harness, words: str, key: str, text: str) -> None:
     done = data(harness, f"/note set {words}")
     assert (done["new"], done["note"]["key"], done["note"]["content"]) == (True, key, text)
     assert content(harness, key) == text
@@ -41,7 +41,7 @@ def test_a_note_keeps_its_key_and_its_text(harness: Harness, words: str, key: st
     assert content(harness, key) is None
 
 
-def test_setting_again_replaces_and_can_be_taken_back(harness: Harness) -> None:
+def test_setting_again_replaces_and_can_be_undone(harness: Harness) -> None:
     assert mentions(
         ok(harness, "/note set plan first").text, "project memory", "`plan`", "5 characters", "`/memory undo`"
     )
@@ -72,7 +72,7 @@ def test_setting_again_replaces_and_can_be_taken_back(harness: Harness) -> None:
         ("/note shw", "did you mean '/note show'?"),
     ],
 )
-def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str) -> None:
+def test_invalid_commands_are_reported(harness: Harness, line: str, said: str) -> None:
     ok(harness, "/note set deploy with make ship")
     result = run_command(harness, line)
     assert not result.ok
@@ -88,7 +88,7 @@ def test_a_missing_key_among_many_is_not_answered_with_all_of_them(harness: Harn
     assert "did you mean 'topic-2" in run_command(harness, "/note show topik-24").text
 
 
-def test_the_list_is_newest_first_and_fits(harness: Harness) -> None:
+def test_the_list_is_newest_first_and_fits_the_terminal(harness: Harness) -> None:
     assert mentions(ok(harness, "/note").text, "No notes", "`/note set KEY TEXT`")
     ok(harness, "/note set plan " + "long words and 漢字 " * 40)
     ok(harness, f"/note set {'k' * 300} text")
@@ -105,7 +105,7 @@ def test_the_list_is_newest_first_and_fits(harness: Harness) -> None:
     assert {note["key"] for note in data(harness, "/note list")} == {"empty", "k" * 300, "plan"}
 
 
-def test_the_progress_of_the_work_is_a_note_too(harness: Harness) -> None:
+def test_the_progress_note_is_a_note_too(harness: Harness) -> None:
     harness.memory.write_progress("# Progress\n\nhalf way")
     assert "half way" in ok(harness, "/note show session_progress").verbatim
     assert [row["key"] for row in data(harness, "/note list")] == ["session_progress"]
@@ -124,7 +124,7 @@ def test_search_finds_notes_only(harness: Harness) -> None:
     assert ok(harness, "/note search zebra").text.startswith("No note matches `zebra`")
 
 
-def test_edit_opens_the_text_and_stores_what_comes_back(harness: Harness) -> None:
+def test_edit_opens_the_text_and_saves_the_result(harness: Harness) -> None:
     ok(harness, "/note set plan first")
     opened = ok(harness, "/note edit plan").follow_up
     assert isinstance(opened, EditText)
@@ -138,7 +138,7 @@ def test_edit_opens_the_text_and_stores_what_comes_back(harness: Harness) -> Non
     assert content(harness, "a new one") == "words"
 
 
-def test_a_text_that_cannot_be_stored_is_shown_again(harness: Harness) -> None:
+def test_a_text_that_cannot_be_saved_is_shown_again(harness: Harness) -> None:
     opened = ok(harness, f"/note edit {'k' * 1_001}").follow_up
     assert isinstance(opened, EditText)
     result = opened.then("an hour of writing")
@@ -148,7 +148,7 @@ def test_a_text_that_cannot_be_stored_is_shown_again(harness: Harness) -> None:
     assert isinstance(result.follow_up, EditText)
 
 
-def test_secrets_are_not_stored(tmp_path: Path) -> None:
+def test_secrets_are_not_saved(tmp_path: Path) -> None:
     harness = make_harness(tmp_path)
     harness.memory = type(harness.memory)(
         tmp_path, harness.store, incognito=False, ltm=True, redact=lambda text: harness.redactor.redact(text).text
@@ -161,7 +161,7 @@ def test_secrets_are_not_stored(tmp_path: Path) -> None:
     harness.session.close()
 
 
-def test_an_incognito_clio_refuses(tmp_path: Path) -> None:
+def test_incognito_refuses(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, incognito=True)
     for line in ("", " list", " show x", " set x y", " edit x", " search x", " delete x"):
         result = run_command(harness, f"/note{line}")

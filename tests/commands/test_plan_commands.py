@@ -1,4 +1,4 @@
-"""/plan and /todo by hand: modes, the checklist in the editor, what is refused."""
+"""/plan and /todo: modes, the checklist in the editor, what is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -16,34 +16,34 @@ from tests.commands.harness import Harness, make_harness
 LIST = tuple(Todo(id=number, title=title) for number, title in enumerate(("look", "fix", "test", "ship"), 1))
 
 
-def desk_with(project: Path, *todos: Todo, **settings: Any) -> Harness:
+def make_plan_harness(project: Path, *todos: Todo, **settings: Any) -> Harness:
     harness = make_harness(project, **settings)
     harness.session.set_todos(todos)
     return harness
 
 
-def test_words_enter_plan_mode_and_are_sent(tmp_path: Path) -> None:
+def test_plan_with_text_enters_plan_mode_and_sends_the_text(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, approve="edits")
     result = run_command(harness, "/plan off by one in calc, go and see")
     assert result.follow_up == RunPrompt(text="off by one in calc, go and see")
     assert (harness.policy.mode, harness.planning.mode_before) == ("plan", "edits")
 
 
-def test_off_goes_back_to_the_mode_from_before_and_keeps_the_list(tmp_path: Path) -> None:
-    harness = desk_with(tmp_path, *LIST, approve="edits")
+def test_off_returns_to_the_mode_before_and_keeps_the_list(tmp_path: Path) -> None:
+    harness = make_plan_harness(tmp_path, *LIST, approve="edits")
     assert not run_command(harness, "/plan off").ok
     run_command(harness, "/plan")
     assert run_command(harness, "/plan off").ok
     assert (harness.policy.mode, harness.session.todos) == ("edits", LIST)
 
 
-def test_a_clio_that_began_in_plan_mode_asks_afterwards(tmp_path: Path) -> None:
+def test_a_clio_started_in_plan_mode_returns_to_ask(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, approve="plan")
     run_command(harness, "/plan off")
     assert harness.policy.mode == "ask"
 
 
-def test_plan_alone_enters_and_then_puts_the_list_before_the_user(tmp_path: Path) -> None:
+def test_plan_alone_enters_plan_mode_and_then_asks_about_the_list(tmp_path: Path) -> None:
     harness = make_harness(tmp_path)
     assert run_command(harness, "/plan").follow_up is None
     assert "No plan yet" in run_command(harness, "/plan").text
@@ -51,8 +51,8 @@ def test_plan_alone_enters_and_then_puts_the_list_before_the_user(tmp_path: Path
     assert run_command(harness, "/plan").follow_up == ReviewPlan()
 
 
-def test_go_carries_out_what_is_open(tmp_path: Path) -> None:
-    harness = desk_with(tmp_path, *LIST, approve="edits")
+def test_go_executes_the_open_items(tmp_path: Path) -> None:
+    harness = make_plan_harness(tmp_path, *LIST, approve="edits")
     run_command(harness, "/plan")
     assert run_command(harness, "/plan go").follow_up == RunPrompt(text="Carry out the plan.")
     assert harness.policy.mode == "edits"
@@ -62,8 +62,8 @@ def test_go_carries_out_what_is_open(tmp_path: Path) -> None:
     assert not run_command(harness, "/plan go").ok
 
 
-def test_an_edited_plan_is_put_before_the_user_again(tmp_path: Path) -> None:
-    harness = desk_with(tmp_path, *LIST)
+def test_an_edited_plan_is_proposed_again(tmp_path: Path) -> None:
+    harness = make_plan_harness(tmp_path, *LIST)
     run_command(harness, "/plan")
     step = run_command(harness, "/plan edit").follow_up
     assert isinstance(step, EditText)
@@ -71,15 +71,15 @@ def test_an_edited_plan_is_put_before_the_user_again(tmp_path: Path) -> None:
     assert harness.session.todos[3] == Todo(id=4, title="ship it")
 
 
-def test_the_key_never_comes_to_all_nor_remembers_what_it_passed(tmp_path: Path) -> None:
+def test_the_key_never_selects_all_and_does_not_remember_skipped_modes(tmp_path: Path) -> None:
     assert [get_next_mode(mode) for mode in ("ask", "edits", "plan", "all")] == ["edits", "plan", "ask", "ask"]
     harness = make_harness(tmp_path)
     assert [harness.planning.cycle_mode(), harness.planning.cycle_mode()] == ["edits", "plan"]
     assert harness.planning.mode_before == "ask"
 
 
-def test_a_list_edited_to_nonsense_stays_as_it_was(tmp_path: Path) -> None:
-    harness = desk_with(tmp_path, *LIST)
+def test_an_invalid_edited_list_changes_nothing(tmp_path: Path) -> None:
+    harness = make_plan_harness(tmp_path, *LIST)
     step = run_command(harness, "/todo edit").follow_up
     assert isinstance(step, EditText)
     result = step.then("- [>] look\n- [>] fix\n")
@@ -87,8 +87,8 @@ def test_a_list_edited_to_nonsense_stays_as_it_was(tmp_path: Path) -> None:
     assert harness.session.todos == LIST
 
 
-def test_a_secret_written_in_the_editor_is_taken_out(tmp_path: Path) -> None:
-    harness = desk_with(tmp_path, *LIST)
+def test_a_secret_written_in_the_editor_is_redacted(tmp_path: Path) -> None:
+    harness = make_plan_harness(tmp_path, *LIST)
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 3
     step = run_command(harness, "/todo edit").follow_up
     assert isinstance(step, EditText)
@@ -96,7 +96,7 @@ def test_a_secret_written_in_the_editor_is_taken_out(tmp_path: Path) -> None:
     assert key not in harness.session.todos[0].title
 
 
-def test_a_checklist_reads_back_as_it_was() -> None:
+def test_a_written_checklist_is_parsed_back_unchanged() -> None:
     todos = (
         Todo(id=3, title="a [x] in it", status="completed", note="first\nsecond"),
         Todo(id=7, title="# not a heading", status="in_progress"),

@@ -48,7 +48,7 @@ def test_a_preference_is_added(harness: Harness, words: str, item: str, reason: 
     assert data(harness, "/prefs show") == []
 
 
-def test_what_is_said_of_an_addition(harness: Harness) -> None:
+def test_the_result_of_adding_is_reported(harness: Harness) -> None:
     assert "score 9, liked" in ok(harness, "/prefs add tabs").text
     assert mentions(ok(harness, "/prefs add tabs --score 5").text, "9", "60 %", "new", "40 %", "old")
     rule = ok(harness, "/prefs add never use tabs").text
@@ -57,7 +57,7 @@ def test_what_is_said_of_an_addition(harness: Harness) -> None:
     assert mentions(ok(harness, "/prefs add tabs").text, "hard limit", "`never use tabs`")
 
 
-def test_a_rule_stays_where_it_is_only_inferred_again(harness: Harness) -> None:
+def test_an_inferred_repetition_does_not_change_a_rule(harness: Harness) -> None:
     ok(harness, "/prefs add emojis --score 0.5")
     again = ok(harness, "/prefs add emojis --score 9").text
     assert "It is a rule, so its score is unchanged" in again
@@ -66,7 +66,7 @@ def test_a_rule_stays_where_it_is_only_inferred_again(harness: Harness) -> None:
     assert data(harness, "/prefs show emojis")["score"] == 6.0
 
 
-def test_tags_are_kept_and_set(harness: Harness) -> None:
+def test_tags_are_kept_and_can_be_set(harness: Harness) -> None:
     ok(harness, "/prefs add concise code --keywords 'brevity, minimal code' --scenarios code,ops")
     ok(harness, "/prefs add CONCISE code")
     one = data(harness, "/prefs show concise code")
@@ -78,7 +78,7 @@ def test_tags_are_kept_and_set(harness: Harness) -> None:
     assert data(harness, "/prefs scenarios")["scenarios"]["coding"]["preferences"] == 0
 
 
-def test_secrets_are_not_kept(harness: Harness) -> None:
+def test_secrets_are_not_saved(harness: Harness) -> None:
     key = "sk-ant-" + "a1B2c3D4e5F6g7H8i9J0" * 2
     ok(harness, f'/prefs add "use {key}" "because {key}" --keywords {key}')
     ok(harness, f"/prefs add other --reason {key}")
@@ -88,7 +88,7 @@ def test_secrets_are_not_kept(harness: Harness) -> None:
     assert key not in stored
 
 
-def test_looking_changes_nothing_and_touching_waits(harness: Harness) -> None:
+def test_listing_changes_nothing_and_touching_has_a_cooldown(harness: Harness) -> None:
     ok(harness, "/prefs add tabs --score 7")
     before = data(harness, "/prefs show tabs")
     for line in ("/prefs top", "/prefs recall tab", "/prefs recall --type like", "/prefs show"):
@@ -104,7 +104,7 @@ def test_looking_changes_nothing_and_touching_waits(harness: Harness) -> None:
     assert data(harness, "/prefs show tabs")["touch_count"] == 0
 
 
-def test_json_has_the_fields_of_the_document_that_preferences_come_from(harness: Harness) -> None:
+def test_json_has_the_fields_of_the_specification_of_preferences(harness: Harness) -> None:
     ok(harness, "/prefs add concise code --score 9 --reason 'asked for shorter code'")
     entry = data(harness, "/prefs show concise code")
     fields = (
@@ -120,7 +120,7 @@ def test_confirming_only_unknown_preferences_is_refused(harness: Harness) -> Non
     assert "no preference '3'" in refused(harness, "/prefs apply 3 8")
 
 
-def test_filters(harness: Harness) -> None:
+def test_lists_are_filtered(harness: Harness) -> None:
     ok(harness, "/prefs add short functions --score 9 --scenarios coding")
     ok(harness, "/prefs add dark mode --score 5")
     ok(harness, "/prefs add never use goto")
@@ -169,7 +169,7 @@ def test_filters(harness: Harness) -> None:
         ("/scenario codin", "There is no task type 'codin'; did you mean 'coding'?"),
     ],
 )
-def test_what_cannot_be_done_is_reported_and_nothing_changes(harness: Harness, line: str, said: str) -> None:
+def test_invalid_commands_are_reported_and_change_nothing(harness: Harness, line: str, said: str) -> None:
     ok(harness, "/prefs add tabs")
     result = run_command(harness, line)
     assert not result.ok
@@ -177,7 +177,7 @@ def test_what_cannot_be_done_is_reported_and_nothing_changes(harness: Harness, l
     assert items(harness, "/prefs") == ["tabs"]
 
 
-def test_clearing_asks_and_comes_back_whole(harness: Harness) -> None:
+def test_clearing_asks_and_can_be_undone_completely(harness: Harness) -> None:
     assert ok(harness, "/prefs clear").text == "There are no preferences."
     for item in ("tabs", "dark mode", "never use goto"):
         ok(harness, f"/prefs add {item}")
@@ -191,7 +191,7 @@ def test_clearing_asks_and_comes_back_whole(harness: Harness) -> None:
     assert len(data(harness, "/prefs")) == 2
 
 
-def test_the_fading_is_written_to_the_users_own_file(harness: Harness) -> None:
+def test_the_half_life_is_written_to_the_users_own_file(harness: Harness) -> None:
     said = ok(harness, "/prefs config set-half-life 14")
     path = harness.loaded.home / "config.yaml"
     assert said.text == f"Written to {path}."
@@ -201,7 +201,7 @@ def test_the_fading_is_written_to_the_users_own_file(harness: Harness) -> None:
     assert (harness.memory.preferences.fading.half_life_days, harness.memory.preferences.fading.floor) == (14.0, 0.05)
 
 
-def test_a_value_the_project_sets_is_named(harness: Harness) -> None:
+def test_a_value_set_by_the_project_is_named(harness: Harness) -> None:
     harness.loaded = LoadedConfig(
         config=harness.config,
         origins={"preference_floor": ".clio/config.yaml:2"},
@@ -212,7 +212,7 @@ def test_a_value_the_project_sets_is_named(harness: Harness) -> None:
     assert data(harness, "/prefs config")["floor"] == 0.1
 
 
-def test_the_whole_profile_as_text(harness: Harness) -> None:
+def test_the_whole_profile_is_printed_as_text(harness: Harness) -> None:
     ok(harness, "/prefs add concise --score 9")
     ok(harness, "/prefs add emojis --score 0.5")
     shown = ok(harness, "/prefs show --format context")
@@ -222,7 +222,7 @@ def test_the_whole_profile_as_text(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
-def test_the_table_fits(harness: Harness, width: int) -> None:
+def test_the_table_fits_the_terminal(harness: Harness, width: int) -> None:
     ok(harness, "/prefs add '" + "a long liking 漢字 " * 20 + "' --scenarios coding,testing")
     ok(harness, "/prefs add tabs")
     table = ok(harness, "/prefs").table
@@ -231,7 +231,7 @@ def test_the_table_fits(harness: Harness, width: int) -> None:
     assert all(count_cells(line) <= width for line in (heading, *lines))
 
 
-def test_completion(harness: Harness) -> None:
+def test_commands_and_options_are_completed(harness: Harness) -> None:
     ok(harness, "/prefs add dark mode")
     record = harness.memory.preferences.all()[0].record
 
@@ -249,7 +249,7 @@ def test_completion(harness: Harness) -> None:
     assert offered("/prefs config set-f") == ["set-floor "]
 
 
-def test_the_scenario_is_named_and_given_back(harness: Harness) -> None:
+def test_a_scenario_is_set_and_reset(harness: Harness) -> None:
     assert "detected per turn" in ok(harness, "/scenario").text
     assert mentions(ok(harness, "/scenario Docs").text, "`writing`", "`/scenario auto`")
     assert harness.memory.scenario == "writing"
@@ -258,7 +258,7 @@ def test_the_scenario_is_named_and_given_back(harness: Harness) -> None:
     assert harness.memory.scenario is None
 
 
-def test_incognito_refuses_and_offers_nothing(tmp_path: Path) -> None:
+def test_incognito_refuses_and_completes_nothing(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, incognito=True)
     for line in ("/prefs", "/prefs add x", "/prefs clear --yes", "/scenario coding", "/prefs config set-floor 0.5"):
         result = run_command(harness, line)
@@ -301,7 +301,7 @@ def test_the_subcommand_reads_the_same_file_with_the_settings(
     assert "clio prefs recall [QUERY]" in format_help("prefs")
 
 
-def test_the_one_letter_options_of_the_preferences_document(harness: Harness) -> None:
+def test_the_one_letter_options_of_the_specification_are_accepted(harness: Harness) -> None:
     ok(harness, "/prefs add no tabs -s 0.5")
     ok(harness, "/prefs add short functions -s 9")
     ok(harness, "/prefs add early returns -s 8")
@@ -315,7 +315,7 @@ def test_the_one_letter_options_of_the_preferences_document(harness: Harness) ->
     assert items(harness, "/prefs recall -- -t") == []
 
 
-def test_the_source_field_says_who_a_preference_is_from(harness: Harness) -> None:
+def test_the_source_field_names_the_author_of_a_preference(harness: Harness) -> None:
     ok(harness, "/prefs add short functions")
     harness.memory.preferences.add("early returns", provenance=Provenance(session="s", asserted_by="model"))
     sources = {one["item"]: one["source"] for one in data(harness, "/prefs show")}

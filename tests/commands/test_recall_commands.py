@@ -1,4 +1,4 @@
-"""/recall and `clio recall`: what they show, take, refuse, and hand to a program."""
+"""/recall and `clio recall`: results, options, errors, and JSON for programs."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def data(harness: Harness, argument: str) -> Any:
     return json.loads(json.dumps(recall(harness, argument).data))
 
 
-def test_everything_is_in_one_table_with_where_it_is_from(harness: Harness) -> None:
+def test_all_results_are_in_one_table_with_their_source(harness: Harness) -> None:
     result = recall(harness, "gateway")
     assert result.ok and result.table is not None
     assert {row[0] for row in result.table.rows} == {"you said", "fact", "note", "hard limit"}
@@ -51,12 +51,12 @@ def test_the_table_fits_a_terminal_of_80_columns(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(("layer", "kinds"), [("L0", {"session"}), ("knowledge", {"memory", "note"}), ("L2,L1", None)])
-def test_layers_are_named_by_number_or_by_what_is_in_them(harness: Harness, layer: str, kinds: set[str] | None) -> None:
+def test_layers_are_selected_by_number_or_name(harness: Harness, layer: str, kinds: set[str] | None) -> None:
     found = {hit["source"] for hit in data(harness, f"gateway --layer {layer}")["hits"]}
     assert found == (kinds or {"memory", "note", "preference"})
 
 
-def test_a_program_gets_every_number(harness: Harness) -> None:
+def test_json_has_every_number(harness: Harness) -> None:
     answer = data(harness, "gateway nodes --limit 1")
     (hit,) = answer["hits"]
     assert (hit["layer"], hit["source"], hit["kind"]) == ("L1", "memory", "fact")
@@ -66,7 +66,7 @@ def test_a_program_gets_every_number(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize("query", ["gateway", "gateway --at 2100-01-01"])
-def test_the_command_that_opens_an_answer_opens_it(harness: Harness, query: str) -> None:
+def test_the_listed_command_opens_a_result(harness: Harness, query: str) -> None:
     found = data(harness, query)["hits"]
     assert found
     for hit in found:
@@ -78,7 +78,7 @@ def test_the_command_that_opens_an_answer_opens_it(harness: Harness, query: str)
             assert run_command(harness, hit["open"]).ok
 
 
-def test_lookups_that_found_nothing_and_hits_far_weaker_than_the_best_are_left_out(tmp_path: Path) -> None:
+def test_failed_lookups_and_hits_far_weaker_than_the_best_are_left_out(tmp_path: Path) -> None:
     harness = make_harness(tmp_path)
     harness.talk("what is the codename?")
     searched = ToolCall(id="c1", name="search_text", arguments='{"pattern": "codename"}')
@@ -97,7 +97,7 @@ def test_lookups_that_found_nothing_and_hits_far_weaker_than_the_best_are_left_o
     assert f"{len(everything['hits']) - len(texts)} weak hit" in found["left_out"][0] and not everything["left_out"]
 
 
-def test_as_of_a_day_before_anything_was_said_nothing_is_known(harness: Harness) -> None:
+def test_as_of_a_day_before_any_memory_nothing_is_found(harness: Harness) -> None:
     assert "No memories match" in recall(harness, "fact --at 2020-01-01 nodes").text
     assert data(harness, "gateway nodes --at 2020-01-01")["at"] > 0
 
@@ -113,12 +113,12 @@ def test_as_of_a_day_before_anything_was_said_nothing_is_known(harness: Harness)
         ("gateway --lair L1", "--layer"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence_that_helps(harness: Harness, argument: str, sentence: str) -> None:
+def test_an_invalid_request_gives_a_helpful_error(harness: Harness, argument: str, sentence: str) -> None:
     result = recall(harness, argument)
     assert not result.ok and sentence in result.text
 
 
-def test_an_incognito_clio_reads_nothing(tmp_path: Path) -> None:
+def test_incognito_reads_nothing(tmp_path: Path) -> None:
     result = recall(make_harness(tmp_path, incognito=True), "gateway")
     assert not result.ok and "incognito" in result.text
 
@@ -132,7 +132,7 @@ def test_options_and_their_values_are_completed(harness: Harness) -> None:
     assert offered("/recall gateway --fusion r") == ["rrf"]
 
 
-def test_it_is_a_command_of_the_shell_too(tmp_path: Path) -> None:
+def test_it_is_a_subcommand_of_the_shell_too(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     printed(place, "memory", "remember", "the gateway has two nodes", "--type", "fact")
     assert "the gateway has two nodes" in printed(place, "recall", "gateway", "nodes")
@@ -142,7 +142,7 @@ def test_it_is_a_command_of_the_shell_too(tmp_path: Path) -> None:
     assert printed(place, "recall", "quantum").startswith("No memories match quantum.")
 
 
-def test_a_misspelt_option_stores_nothing(tmp_path: Path) -> None:
+def test_a_misspelt_option_saves_nothing(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     assert "--type" in refused(place, "memory", "remember", "the gateway has two nodes", "--tpye", "fact")
     assert "--scope" in refused(place, "memory", "remember", "the gateway has two nodes", "--scoep=user")
@@ -151,7 +151,7 @@ def test_a_misspelt_option_stores_nothing(tmp_path: Path) -> None:
     assert json.loads(printed(place, "memory", "count", "--json"))["total"] == 1
 
 
-def test_calls_of_tools_are_left_out_after_a_memory_that_has_all_words(harness: Harness) -> None:
+def test_tool_calls_are_left_out_after_a_memory_with_all_words(harness: Harness) -> None:
     harness.memory.store.add(MemoryDraft(content="staging listens on port 9090", kind="fact"))
     call = ToolCall(id="c1", name="run_command", arguments='{"command": "grep staging port"}')
     harness.session.append(AssistantMessage(tool_calls=(call,)))

@@ -1,4 +1,4 @@
-"""The commands about sessions beyond switching: looked at, searched, copied, exported; on real files."""
+"""Commands about sessions other than switching: show, search, fork, export; on real files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
 
 
 def earlier(harness: Harness, *texts: str, name: str | None = None) -> Session:
-    """A closed session in which this was said, and an empty one that runs."""
+    """Make a closed session with this conversation, and an empty running one."""
     harness.session.rename(name)
     harness.talk(*texts)
     session = harness.session
@@ -41,7 +41,7 @@ def data(result: CommandResult) -> dict[str, object]:
     return result.data
 
 
-def test_another_session_is_shown_and_no_file_of_it_changes(harness: Harness, tmp_path: Path) -> None:
+def test_another_session_is_shown_without_changing_its_files(harness: Harness, tmp_path: Path) -> None:
     old = earlier(harness, "hello", name="the old one")
     before = {path: path.read_bytes() for path in (tmp_path / ".clio").rglob("*") if path.is_file()}
     shown = run_command(harness, "/session show the old one")
@@ -57,7 +57,7 @@ def test_a_running_session_of_another_clio_can_be_shown(harness: Harness, tmp_pa
     other.session.close()
 
 
-def test_a_list_stops_at_the_newest_and_its_data_do_not(harness: Harness) -> None:
+def test_a_list_is_limited_to_the_newest_and_its_data_are_not(harness: Harness) -> None:
     for number in range(MAX_LISTED + 2):
         earlier(harness, f"talk {number}")
     short = run_command(harness, "/session list")
@@ -72,7 +72,7 @@ def test_a_list_stops_at_the_newest_and_its_data_do_not(harness: Harness) -> Non
     assert not run_command(harness, "/session list retry").ok
 
 
-def test_search_groups_by_session_and_puts_the_best_on_the_next_line(harness: Harness) -> None:
+def test_search_groups_by_session_and_shows_the_best_passage_on_the_next_line(harness: Harness) -> None:
     old = earlier(harness, "the retry policy doubles the delay", "and the retry again", name="Retries")
     earlier(harness, "release notes for May")
     found = run_command(harness, "/session search retry policy")
@@ -88,12 +88,12 @@ def test_search_groups_by_session_and_puts_the_best_on_the_next_line(harness: Ha
     assert data(found)["query"] == "retry policy"
 
 
-def test_the_running_session_is_found_only_when_asked_for(harness: Harness) -> None:
+def test_the_running_session_is_searched_only_on_request(harness: Harness) -> None:
     harness.talk("a word like quokka")
     assert run_command(harness, "/session search quokka").table is None
     found = run_command(harness, "/session search quokka --all")
     assert rows(found)[0][2] == "this one"
-    assert found.follow_up is None  # it runs already
+    assert found.follow_up is None  # it is the running one already
 
 
 @pytest.mark.parametrize("line", ['"policy of the retry"', '"policy of the retry" --all', "policy of the retry"])
@@ -104,7 +104,7 @@ def test_a_phrase_in_double_quotes_is_searched_as_one(harness: Harness, line: st
     assert data(found)["query"] == line.removesuffix(" --all")
 
 
-def test_a_default_is_reported_as_a_default(harness: Harness) -> None:
+def test_a_default_title_is_labelled_as_a_default(harness: Harness) -> None:
     earlier(harness, "hello")
     nothing = run_command(harness, "/session search wombat")
     assert nothing.ok
@@ -114,7 +114,7 @@ def test_a_default_is_reported_as_a_default(harness: Harness) -> None:
     assert not run_command(harness, "/session search").ok
 
 
-def test_the_words_that_were_asked_for_are_in_the_snippet() -> None:
+def test_the_query_words_are_in_the_snippet() -> None:
     text = "before " * 60 + "the flaky upload " + "after " * 60
     shown = find_snippet(text, "Flaky in:output", 60)
     assert "flaky upload" in shown
@@ -126,7 +126,7 @@ def test_the_words_that_were_asked_for_are_in_the_snippet() -> None:
     assert len(find_snippet("y" * 500, "nothing", 60)) <= 64
 
 
-def test_a_fork_goes_on_in_a_copy_that_knows_its_parent(harness: Harness) -> None:
+def test_a_fork_continues_in_a_copy_that_knows_its_parent(harness: Harness) -> None:
     harness.talk("one", "two")
     harness.session.append(AssistantMessage(content="three"))
     forked = run_command(harness, "/session fork another way")
@@ -139,13 +139,13 @@ def test_a_fork_goes_on_in_a_copy_that_knows_its_parent(harness: Harness) -> Non
     assert harness.store.find(back) == harness.session.id
 
 
-def test_an_unnamed_fork_can_be_told_from_its_parent(harness: Harness) -> None:
+def test_an_unnamed_fork_is_distinguishable_from_its_parent(harness: Harness) -> None:
     harness.talk("find the leak")
     run_command(harness, "/session fork")
     assert [info.name for info in harness.store.list() if info.id != harness.session.id] == ["find the leak (copy)"]
 
 
-def test_there_must_be_something_to_fork_and_a_place_for_it(harness: Harness, tmp_path: Path) -> None:
+def test_an_empty_session_or_incognito_cannot_be_forked(harness: Harness, tmp_path: Path) -> None:
     assert not run_command(harness, "/session fork").ok
     incognito = make_harness(tmp_path, incognito=True)
     incognito.talk("secret")
@@ -157,7 +157,7 @@ def test_there_must_be_something_to_fork_and_a_place_for_it(harness: Harness, tm
 
 
 def test_an_export_names_the_running_session(harness: Harness) -> None:
-    assert not run_command(harness, "/session export talk.html").ok  # nothing has been said
+    assert not run_command(harness, "/session export talk.html").ok  # there is no message yet
     harness.talk("hello")
     step = run_command(harness, '/session export "my talk.html" --format Markdown --force').follow_up
     assert step == ExportSession(session_id=harness.session.id, path="my talk.html", form="md", force=True)
@@ -168,7 +168,7 @@ def test_an_export_names_the_running_session(harness: Harness) -> None:
     assert not run_command(harness, "/session export").ok
 
 
-def test_a_long_title_does_not_fill_the_question(harness: Harness) -> None:
+def test_a_long_title_is_shortened_in_the_question(harness: Harness) -> None:
     earlier(harness, "x", name="word " * 24)
     asked = run_command(harness, "/session delete 1").follow_up
     assert isinstance(asked, Confirm)
@@ -199,6 +199,6 @@ def test_options_paths_and_sessions_are_completed(
     ("title", "stem"),
     [("Retry policy / 2", "retry-policy-2"), ("../..", "session"), ("Größe?", "größe"), ("", "session")],
 )
-def test_a_title_becomes_the_name_of_a_file(title: str, stem: str) -> None:
+def test_a_title_is_converted_to_a_file_name(title: str, stem: str) -> None:
     assert make_file_stem(title) == stem
     assert len(make_file_stem(title * 50)) <= 60

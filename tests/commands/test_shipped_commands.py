@@ -1,4 +1,4 @@
-"""The commands that clio brings as prompt files: /explain, /test, /fix and /doc."""
+"""The built-in prompt commands: /explain, /test, /fix and /doc."""
 
 import asyncio
 from pathlib import Path
@@ -20,7 +20,7 @@ FOLDER = find_prompt_folder("commands")
 SHIPPED = ["doc", "explain", "fix", "test"]
 
 
-def test_they_are_there_in_every_project_and_need_no_trust(tmp_path: Path) -> None:
+def test_they_exist_in_every_project_and_need_no_trust(tmp_path: Path) -> None:
     commands = CustomCommands(tmp_path, tmp_path / "home", {}, FOLDER)
     assert sorted(command.name for command in commands()) == SHIPPED
     assert commands.withheld() == () and commands.problems() == ()
@@ -37,7 +37,7 @@ def test_a_file_of_the_project_replaces_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_model_reads_what_is_asked_for(tmp_path: Path, name: str) -> None:
+def test_the_model_gets_the_requested_text(tmp_path: Path, name: str) -> None:
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
     home.mkdir()
@@ -57,7 +57,7 @@ def test_the_model_reads_what_is_asked_for(tmp_path: Path, name: str) -> None:
         assert len(str(server.requests[0].body["messages"])) > 400
 
 
-def test_what_is_pasted_after_a_command_stays_marked_and_teaches_nothing(tmp_path: Path) -> None:
+def test_text_pasted_after_a_command_stays_marked_and_is_not_remembered(tmp_path: Path) -> None:
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
     home.mkdir()
@@ -86,7 +86,7 @@ def test_what_is_pasted_after_a_command_stays_marked_and_teaches_nothing(tmp_pat
         assert pasted in server.requests[0].body["messages"][-1]["content"]
 
 
-def test_what_is_pasted_as_the_task_of_a_job_is_sent_marked_and_displayed_plain(
+def test_a_pasted_task_of_a_job_is_sent_marked_and_displayed_plain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.commands.job_commands.launch_job", lambda job, env: job)

@@ -11,7 +11,7 @@ from clio.commands.registry import complete_command_line
 from clio.ui.footer import format_style
 from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
-from tests.commands.answers import answer, bucket, make_answering_desk
+from tests.commands.answers import answer, bucket, make_answering_harness
 from tests.commands.harness import Harness, data, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.entrypoints.test_subcommand import as_json, printed
@@ -22,14 +22,14 @@ OWN = "---\nid: haiku\nname: Haiku\nsummary: in seventeen syllables\nverbosity: 
 
 @pytest.fixture
 def harness(tmp_path: Path) -> Iterator[Harness]:
-    harness = make_answering_desk(tmp_path)
+    harness = make_answering_harness(tmp_path)
     yield harness
     harness.session.close()
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A style of the project's."""
+    """Write a style of the project."""
     path = tmp_path / ".clio" / "styles" / "haiku.md"
     path.parent.mkdir(parents=True)
     path.write_text(OWN, encoding="utf-8")
@@ -40,7 +40,7 @@ def ids(harness: Harness) -> list[str]:
     return [one["skill"]["id"] for one in data(harness, "/style list")]
 
 
-def test_answers_get_a_style_only_between_on_and_off(harness: Harness) -> None:
+def test_answers_use_a_style_only_between_on_and_off(harness: Harness) -> None:
     assert "styles are off" in ok(harness, "/style").text
     assert answer(harness, "why?") is None
     assert "from the next answer on" in ok(harness, "/style on").text
@@ -51,7 +51,7 @@ def test_answers_get_a_style_only_between_on_and_off(harness: Harness) -> None:
     assert answer(harness, "why?") is None
 
 
-def test_a_named_style_is_used_until_clio_may_choose_again(harness: Harness) -> None:
+def test_a_selected_style_is_used_until_auto(harness: Harness) -> None:
     assert ok(harness, "/style use Teaching").text.startswith("Every answer uses `teaching` from now on")
     for question in ("why?", "fix the bug", "hello"):
         given = answer(harness, question)
@@ -64,12 +64,12 @@ def test_a_named_style_is_used_until_clio_may_choose_again(harness: Harness) -> 
     assert data(harness, "/style")["on"] is True
 
 
-def test_a_misspelt_name_is_helped_on(harness: Harness) -> None:
+def test_a_misspelt_name_gets_a_suggestion(harness: Harness) -> None:
     assert "did you mean 'concise'?" in refused(harness, "/style use concis")
     assert "did you mean '/style list'?" in refused(harness, "/style lsit")
 
 
-def test_why_accounts_for_every_style(harness: Harness) -> None:
+def test_why_lists_every_style(harness: Harness) -> None:
     assert "styles are off" in ok(harness, "/style why").text
     ok(harness, "/style on")
     assert ok(harness, "/style why").text == "No answer had a style yet."
@@ -93,7 +93,7 @@ def test_why_accounts_for_every_style(harness: Harness) -> None:
     assert max(map(count_cells, lines)) <= 80
 
 
-def test_why_tells_what_was_learned_there(harness: Harness) -> None:
+def test_why_shows_what_was_learned_in_the_context(harness: Harness) -> None:
     ok(harness, "/style use concise")
     answer(harness, "fix the failing test in the parser")
     for _ in range(3):
@@ -108,16 +108,16 @@ def test_why_tells_what_was_learned_there(harness: Harness) -> None:
     assert ok(harness, "/style").text.endswith("Best rated: fix `concise` 3↑ 0↓.")
 
 
-def test_the_account_is_there_in_another_clio(harness: Harness, tmp_path: Path) -> None:
+def test_another_clio_can_read_the_account(harness: Harness, tmp_path: Path) -> None:
     ok(harness, "/style on")
     answer(harness, "why does it fail?")
     harness.session.close()
-    again = make_answering_desk(tmp_path)
+    again = make_answering_harness(tmp_path)
     assert data(again, "/style why") == data(harness, "/style why")
     again.session.close()
 
 
-def test_the_list_shows_what_each_earned(harness: Harness, own: Path) -> None:
+def test_the_list_shows_the_ratings_of_each_style(harness: Harness, own: Path) -> None:
     ok(harness, "/style use haiku")
     answer(harness, "hello")
     ok(harness, "/feedback -")
@@ -127,7 +127,7 @@ def test_the_list_shows_what_each_earned(harness: Harness, own: Path) -> None:
     assert row == ("●", "haiku (project)", "in seventeen syllables", "0↑ 1↓", "0.41", "1 · now")
 
 
-def test_one_style_is_shown_whole(harness: Harness, own: Path) -> None:
+def test_one_style_is_shown_completely(harness: Harness, own: Path) -> None:
     table = ok(harness, "/style show haiku").table
     assert table is not None
     shown = {row[0]: row[1] for row in table.rows}
@@ -136,7 +136,7 @@ def test_one_style_is_shown_whole(harness: Harness, own: Path) -> None:
     assert shown["from"] == str(own)
 
 
-def test_reset_forgets_one_or_after_a_question_all(harness: Harness) -> None:
+def test_reset_clears_one_style_or_after_a_question_all(harness: Harness) -> None:
     ok(harness, "/style on")
     place = "fix/neutral/morning"
     harness.memory.styles.learn(place, "concise", 1)
@@ -152,7 +152,7 @@ def test_reset_forgets_one_or_after_a_question_all(harness: Harness) -> None:
     assert ok(harness, "/style reset").text == "Nothing has been learned about styles yet."
 
 
-def test_only_styles_someone_wrote_can_be_deleted(harness: Harness, own: Path) -> None:
+def test_only_user_written_styles_can_be_deleted(harness: Harness, own: Path) -> None:
     assert "is built in" in refused(harness, "/style delete concise")
     asked = ok(harness, "/style delete haiku").follow_up
     assert isinstance(asked, Confirm)
@@ -162,21 +162,21 @@ def test_only_styles_someone_wrote_can_be_deleted(harness: Harness, own: Path) -
     assert "haiku" not in ids(harness)
 
 
-def test_a_style_of_the_user_in_place_of_a_built_in_one_gives_way_to_it_again(harness: Harness) -> None:
+def test_deleting_a_users_style_restores_the_built_in_one(harness: Harness) -> None:
     own = harness.loaded.home / "styles" / "concise.md"
     own.parent.mkdir(parents=True)
     own.write_text(OWN.replace("haiku", "concise"), encoding="utf-8")
     assert mentions(ok(harness, "/style delete concise --yes").text, "built-in style", "used again")
 
 
-def test_a_file_that_holds_no_style_is_named(harness: Harness, own: Path) -> None:
+def test_a_file_without_a_style_is_named(harness: Harness, own: Path) -> None:
     own.write_text("just words", encoding="utf-8")
     ok(harness, "/style on")
     assert str(own) in ok(harness, "/style list").text
     assert str(own) in ok(harness, "/style").text
 
 
-def test_what_was_learned_is_exported_with_the_styles_that_are_not_built_in(
+def test_ratings_are_exported_with_the_styles_that_are_not_built_in(
     harness: Harness, own: Path, tmp_path: Path
 ) -> None:
     harness.memory.styles.learn("fix/neutral/morning", "haiku", 1)
@@ -196,7 +196,7 @@ def test_names_are_completed(harness: Harness, own: Path) -> None:
 
 
 def test_incognito_has_no_styles(tmp_path: Path) -> None:
-    harness = make_answering_desk(tmp_path, incognito=True)
+    harness = make_answering_harness(tmp_path, incognito=True)
     for line in ("/style", "/style on", "/style list", "/style why", "/style use concise"):
         assert "incognito" in refused(harness, line)
     assert format_style(harness) == ""
@@ -209,7 +209,7 @@ def place(tmp_path: Path) -> Place:
     return make_place(tmp_path)
 
 
-def test_the_subcommand_turns_styles_on_for_every_later_clio(place: Place) -> None:
+def test_the_subcommand_turns_styles_on_for_later_runs(place: Place) -> None:
     assert "from the next answer on" in printed(place, "style", "on")
     assert as_json(place, "style")["on"] is True
     assert printed(place, "styles", "use", "concise").startswith("Every answer uses concise from now on")
@@ -219,7 +219,7 @@ def test_the_subcommand_turns_styles_on_for_every_later_clio(place: Place) -> No
     assert (place.home / ".clio" / "styles.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_subcommand_forgets_nothing_unasked(place: Place) -> None:
+def test_the_subcommand_clears_nothing_without_confirmation(place: Place) -> None:
     as_json(place, "style", "on")
     done = clio(place, "style", "reset")
     assert (done.returncode, done.stdout) == (0, "Nothing has been learned about styles yet.\n")

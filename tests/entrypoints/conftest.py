@@ -1,4 +1,4 @@
-"""A model server, and a place that talks to it, for every test of entrypoints that makes no others."""
+"""The default model server, and a project that uses it, for tests of entry points."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A clio in a pseudo-terminal, with a model server on loopback and a home of its own."""
+"""A clio in a pseudo-terminal, with a model server on loopback and its own home folder."""
 
 import os
 import re
@@ -17,7 +17,7 @@ _HEADER = re.compile(r"^clio \d\S*\n(?:.*\n)+?/help for commands.*\n(?:  .*\n)?\
 
 @dataclass
 class Place:
-    """A project, a home, a server. starts_python: its clios are started as from a shell, and not forked."""
+    """A project, a home folder, a server. starts_python: its clios are started as from a shell, and not forked."""
 
     project: Path
     home: Path
@@ -25,7 +25,7 @@ class Place:
     starts_python: bool = False
 
     def env(self, **more: str) -> dict[str, str]:
-        """The environment of a user who has configured one server."""
+        """The environment variables of a user who has configured one server."""
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -50,28 +50,28 @@ class Place:
 
 
 def at_prompt(session: PtySession) -> None:
-    """Wait until no turn runs and an empty line can be typed on, the line about model and mode below it."""
+    """Wait until no turn runs and an empty input line is shown, with the status line below it."""
     is_idle = r"\A(?![\s\S]*to interrupt)[\s\S]*[❯>] Ask[^\n]*\n[^\n❯]*\w · \w[^\n]*\Z"
     session.wait_for_screen(is_idle)
 
 
 def without_header(shown: str) -> str:
-    """What is on a screen, without the lines of the first screen: they name the test's folder.
+    """Return the text of a screen without the first screen, which contains the test's folder.
 
-    A clio to which a line is sent before it has loaded does not print them.
+    A clio that gets a line before it has loaded does not print the first screen.
     """
     return _HEADER.sub("", shown, count=1)
 
 
 def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """A clio that no one types to, with what it printed when it had ended."""
+    """Run a clio without input; return its output when it has ended."""
     return run_clio(arguments, cwd or place.project, place.env(**env))
 
 
 def make_place(
     folder: Path, server: ChatServer | None = None, *, visited: bool = True, starts_python: bool = False
 ) -> Place:
-    """visited: clio has been started here before, so that it does not introduce itself."""
+    """visited: clio has been started here before, so it does not show the introduction."""
     place = Place(folder / "project", folder / "home", server, starts_python)
     place.project.mkdir(parents=True)
     (place.home / ".clio").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""`clio acp` as a real process, driven by the SDK's own client, a scripted model behind it."""
+"""`clio acp` as a real process, controlled by the SDK's own client, with a scripted model."""
 
 import asyncio
 import base64
@@ -37,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def shared(place: Place) -> Iterator[Editor]:
-    """One process for most tests: its imports take most of a second."""
+    """One process for most tests, because its imports take most of a second."""
     with editor(place.env(), place.home, files=True) as one:
         yield one
 
@@ -93,7 +93,7 @@ def fails(work: Callable[[], object]) -> RequestError:
     return caught.value
 
 
-def test_it_says_what_it_can(ed: Editor) -> None:
+def test_capabilities_are_announced(ed: Editor) -> None:
     assert ed.hello is not None
     can = ed.hello.agent_capabilities
     assert can is not None and can.load_session
@@ -102,7 +102,7 @@ def test_it_says_what_it_can(ed: Editor) -> None:
     assert ed.hello.agent_info is not None and ed.hello.agent_info.name == "clio"
 
 
-def test_words_and_thoughts_stream_and_the_session_is_known(ed: Editor, place: Place, project: Path) -> None:
+def test_text_and_reasoning_stream_and_the_session_is_listed(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     [offered] = ed.of_kind(session, "available_commands_update")
     names = {command.name: command for command in offered.available_commands}
@@ -119,7 +119,7 @@ def test_words_and_thoughts_stream_and_the_session_is_known(ed: Editor, place: P
     assert [(one.session_id, one.title, one.cwd) for one in listed.sessions] == [(session, "hello", str(project))]
 
 
-def test_an_edit_is_shown_asked_for_and_made(ed: Editor, place: Place, project: Path) -> None:
+def test_an_edit_is_shown_approved_and_made(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     script(place, tool_calls([("read_file", {"path": "a.py", "offset": 2})]), edit(), text("Done."))
     assert ed.prompt(session, "make it two") == "end_turn"
@@ -134,11 +134,11 @@ def test_an_edit_is_shown_asked_for_and_made(ed: Editor, place: Place, project: 
     [diff] = [one for one in question.content if one.type == "diff"]
     before, after = "def one():\n    return 1\n\n\nprint(one())\n", "def one():\n    return 2\n\n\nprint(one())\n"
     assert (diff.path, diff.old_text, diff.new_text) == (path, before, after)
-    news = [one for one in ed.of_kind(session, "tool_call_update") if one.tool_call_id == change.tool_call_id]
-    assert [one.status for one in news] == ["in_progress", "completed"]
-    [made] = news[-1].content
+    updates = [one for one in ed.of_kind(session, "tool_call_update") if one.tool_call_id == change.tool_call_id]
+    assert [one.status for one in updates] == ["in_progress", "completed"]
+    [made] = updates[-1].content
     assert (made.type, made.old_text, made.new_text) == ("diff", before, after)
-    assert news[-1].locations[0].line == 2
+    assert updates[-1].locations[0].line == 2
     seen = [one for one in ed.of_kind(session, "tool_call_update") if one.tool_call_id == read.tool_call_id]
     assert "return 1" in seen[-1].content[0].content.text
     assert (project / "a.py").read_text(encoding="utf-8") == after
@@ -147,7 +147,7 @@ def test_an_edit_is_shown_asked_for_and_made(ed: Editor, place: Place, project: 
     assert (project / "a.py").read_text(encoding="utf-8") == before
 
 
-def test_no_means_no_and_the_answer_is_for_this_call(ed: Editor, place: Place, project: Path) -> None:
+def test_a_denial_applies_to_this_call_only(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     ed.answer = lambda call, options: "no"
     script(place, edit(), text("Left alone."))
@@ -162,7 +162,7 @@ def test_no_means_no_and_the_answer_is_for_this_call(ed: Editor, place: Place, p
     assert "closed without an answer" in words_sent(place) and change.status == "in_progress"
 
 
-def test_always_is_kept_as_a_rule_and_asks_no_more(ed: Editor, place: Place, project: Path) -> None:
+def test_always_saves_a_rule_and_asks_no_more(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     ed.answer = lambda call, options: "always"
     run = tool_calls([("run_command", {"command": "touch made.txt"})])
@@ -175,7 +175,7 @@ def test_always_is_kept_as_a_rule_and_asks_no_more(ed: Editor, place: Place, pro
     assert "exit 0" in ends[-1].content[0].content.text
 
 
-def test_a_command_is_stopped_with_its_children(ed: Editor, place: Place, project: Path) -> None:
+def test_a_command_is_stopped_with_its_child_processes(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     loud = "sleep 300 & echo $! > child; wait"
     fifo, written = project / "child", list[str]()
@@ -220,7 +220,7 @@ def test_an_answer_is_stopped_in_the_middle(ed: Editor, place: Place, project: P
 
 
 @pytest.mark.fast
-def test_what_is_said_into_a_turn_steers_it(ed: Editor, place: Place, project: Path) -> None:
+def test_a_prompt_during_a_turn_steers_it(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     script(place, tool_calls([("ask_user", {"question": "Which?", "options": ["red", "blue"]})]), text("Blue, dotted."))
 
@@ -228,8 +228,8 @@ def test_what_is_said_into_a_turn_steers_it(ed: Editor, place: Place, project: P
 
     async def said_before_the_answer() -> None:
         steered.append(asyncio.ensure_future(ed.say(session, "make it dotted")))
-        await run_loop_once()  # it is written
-        await ed.agent.set_session_mode(session_id=session, mode_id="ask")  # answered after what came before it
+        await run_loop_once()  # it was sent
+        await ed.agent.set_session_mode(session_id=session, mode_id="ask")  # answered after everything before it
 
     async def steer() -> list[str]:
         ed.before_answer = said_before_the_answer
@@ -250,7 +250,7 @@ def test_what_is_said_into_a_turn_steers_it(ed: Editor, place: Place, project: P
     assert any("make it dotted" in one for one in sent)
 
 
-def test_two_sessions_at_once_do_not_mix(ed: Editor, place: Place, project: Path, tmp_path: Path) -> None:
+def test_two_simultaneous_sessions_are_separate(ed: Editor, place: Place, project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     first, second = ed.new(project), ed.new(other)
@@ -267,7 +267,7 @@ def test_two_sessions_at_once_do_not_mix(ed: Editor, place: Place, project: Path
     assert (ed.joined_text(first), ed.joined_text(second)) == ("echo alpha", "echo gamma")
 
 
-def test_pictures_links_and_attached_texts_come_with_the_words(ed: Editor, place: Place, project: Path) -> None:
+def test_pictures_links_and_attached_texts_are_sent_with_the_prompt(ed: Editor, place: Place, project: Path) -> None:
     set_trusted(place, project, "models:\n  test-model: {images: true}\n")
     session = ed.new(project)
     script(place, text("A cat."))
@@ -292,7 +292,7 @@ def test_pictures_links_and_attached_texts_come_with_the_words(ed: Editor, place
     assert "the prompt is empty" in str(fails(lambda: ed.prompt(session, "  ")))
 
 
-def test_what_is_not_saved_is_read_and_saved_before_it_is_changed(ed: Editor, place: Place, project: Path) -> None:
+def test_an_unsaved_buffer_is_read_and_saved_before_it_is_changed(ed: Editor, place: Place, project: Path) -> None:
     path = str(project / "a.py")
     typed = "def one():\n    return 1  # mine\n\n\nprint(one())\n"
     session = ed.new(project)
@@ -311,7 +311,7 @@ def test_what_is_not_saved_is_read_and_saved_before_it_is_changed(ed: Editor, pl
     assert (project / "a.py").read_text(encoding="utf-8") == typed, "what the person typed is not lost"
 
 
-def test_a_buffer_that_is_merely_old_is_not_believed(ed: Editor, place: Place, project: Path) -> None:
+def test_an_outdated_buffer_is_not_used(ed: Editor, place: Place, project: Path) -> None:
     path = str(project / "a.py")
     session = ed.new(project)
     ed.answer = lambda call, options: "session"
@@ -322,12 +322,12 @@ def test_a_buffer_that_is_merely_old_is_not_believed(ed: Editor, place: Place, p
         tool_calls([("read_file", {"path": "a.py"})]),
         text("k"),
     )
-    ed.buffers[path] = (project / "a.py").read_text(encoding="utf-8")  # and it never looks at the disk again
+    ed.buffers[path] = (project / "a.py").read_text(encoding="utf-8")  # and the editor never reads the disk again
     assert ed.prompt(session, "rewrite it") == "end_turn"
     assert "x = 1" in words_sent(place) and ed.saved == []
 
 
-def test_a_plan_is_a_plan_and_is_put_before_the_user(ed: Editor, place: Place, project: Path) -> None:
+def test_a_plan_is_sent_as_a_plan_and_needs_approval(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     todos = [{"title": "look", "status": "in_progress"}, {"title": "leap"}]
     write = tool_calls([("todo_operations", {"operation": "write", "todos": todos})])
@@ -372,7 +372,7 @@ def test_slash_commands_work_without_a_screen(ed: Editor, place: Place, project:
     assert the_server(place).requests[1:] == []
 
 
-def test_how_turns_end(ed: Editor, place: Place, project: Path) -> None:
+def test_the_ways_in_which_turns_end(ed: Editor, place: Place, project: Path) -> None:
     set_trusted(place, project, "max_steps: 1\n")
     session = ed.new(project)
     look = tool_calls([("list_files", {})])
@@ -388,7 +388,7 @@ def test_how_turns_end(ed: Editor, place: Place, project: Path) -> None:
     assert (unknown.code, "is not open here" in str(unknown)) == (-32002, True)
 
 
-def test_wrong_folders_and_settings_are_one_sentence(ed: Editor, project: Path, tmp_path: Path) -> None:
+def test_invalid_folders_and_settings_give_a_one_sentence_error(ed: Editor, project: Path, tmp_path: Path) -> None:
     for folder, sentence in (
         ("relative", "must be an absolute path"),
         (str(tmp_path / "nowhere"), "no such folder"),
@@ -399,8 +399,8 @@ def test_wrong_folders_and_settings_are_one_sentence(ed: Editor, project: Path, 
     (project / ".clio" / "config.yaml").write_text("approve: maybe\n", encoding="utf-8")
     error = fails(lambda: ed.new(project))
     assert error.code == -32602 and ".clio/config.yaml:1" in str(error)
-    gone = fails(lambda: ed.call(ed.agent.load_session(cwd=str(tmp_path), session_id="0" * 36, mcp_servers=[])))
-    assert gone.code == -32002
+    missing = fails(lambda: ed.call(ed.agent.load_session(cwd=str(tmp_path), session_id="0" * 36, mcp_servers=[])))
+    assert missing.code == -32002
 
 
 def test_settings_that_need_trust_are_reported(ed: Editor, place: Place, project: Path) -> None:
@@ -417,7 +417,7 @@ def test_settings_that_need_trust_are_reported(ed: Editor, place: Place, project
     assert answer.modes.current_mode_id == "all"
 
 
-def test_a_session_that_another_clio_writes_is_refused(ed: Editor, place: Place, project: Path) -> None:
+def test_a_session_in_use_by_another_clio_is_refused(ed: Editor, place: Place, project: Path) -> None:
     store = SessionStore(project / ".clio" / "sessions")
     held = store.new(project)
     from clio.messages import UserMessage
@@ -444,7 +444,7 @@ def test_the_editors_mcp_servers_are_used(ed: Editor, place: Place, project: Pat
     ed.call(ed.agent.close_session(session_id=answer.session_id))
 
 
-def test_closing_and_resuming(ed: Editor, place: Place, project: Path) -> None:
+def test_sessions_are_closed_and_resumed(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     script(place, text("First."), text("Second."))
     ed.prompt(session, "one")
@@ -457,7 +457,7 @@ def test_closing_and_resuming(ed: Editor, place: Place, project: Path) -> None:
     assert [message["content"] for message in last_request(place) if message["role"] == "assistant"] == ["First."]
 
 
-def test_killed_in_mid_answer_nothing_is_lost(ed: Editor, place: Place, project: Path) -> None:
+def test_a_process_killed_during_an_answer_loses_nothing(ed: Editor, place: Place, project: Path) -> None:
     script(place, edit(), stall("half an answer"))
     with editor(place.env(), project.parent, "--approve", "edits") as first:
         session = first.new(project)
@@ -489,7 +489,7 @@ async def both_or_gone(one: Editor, session: str, kill: Callable[[], Any]) -> No
     await both(prompt(), kill())
 
 
-def test_a_session_no_one_prompted_is_loaded_empty(ed: Editor, place: Place, project: Path) -> None:
+def test_a_session_without_a_prompt_is_loaded_empty(ed: Editor, place: Place, project: Path) -> None:
     with editor(place.env(), project.parent) as first:
         session = first.new(project)
     assert not list((project / ".clio" / "sessions").glob(f"{session}*"))

@@ -1,4 +1,4 @@
-"""The parts of `clio acp` that need no process: diffs read back, links, results, the order of what is told."""
+"""Parts of `clio acp` that need no process: diffs, links, results, the order of updates."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ def both(before: str, after: str, now: str | None, *, old: str = "a.py", new: st
     return list(make_file_versions(patch, now))
 
 
-def test_a_diff_gives_back_the_whole_file() -> None:
+def test_a_diff_contains_the_whole_file() -> None:
     rng = random.Random(7)
     for _ in range(300):
         lines = [f"{rng.choice(['--- x', '+++ y', '@@ -1 +1 @@', 'word', ''])}{rng.randrange(3)}" for _ in range(30)]
@@ -55,7 +55,7 @@ def test_a_diff_gives_back_the_whole_file() -> None:
         assert 1 <= one.line <= len(after) + 1
 
 
-def test_what_does_not_fit_is_shown_place_by_place() -> None:
+def test_a_diff_that_does_not_apply_is_shown_part_by_part() -> None:
     before = "".join(f"line {number}\n" for number in range(40))
     after = before.replace("line 3\n", "line three\n").replace("line 30\n", "")
     shown = both(before, after, "something else\n")
@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_shown_place_by_place() -> None:
         ("https://example.org/", "a.py (https://example.org/)"),
     ],
 )
-def test_links(uri: str, words: str) -> None:
+def test_links_become_locations(uri: str, words: str) -> None:
     assert format_mention(uri, "a.py") == words
 
 
@@ -112,7 +112,7 @@ def test_results_are_markdown() -> None:
 
 
 class Sink:
-    """Takes updates, one at a time, when it is let."""
+    """Receives updates, one at a time, when the test permits."""
 
     def __init__(self) -> None:
         self.taken: list[Any] = []
@@ -123,7 +123,7 @@ class Sink:
         self.taken.append(update)
 
 
-def test_what_waits_is_joined_and_news_take_the_place_of_older_news(tmp_path: Path) -> None:
+def test_queued_updates_are_joined_and_newer_ones_replace_older_ones(tmp_path: Path) -> None:
     async def work() -> list[Any]:
         make, sink = UpdateMaker(), Sink()
         outbox = Outbox(sink.send, make.make_message)
@@ -151,20 +151,20 @@ def test_what_waits_is_joined_and_news_take_the_place_of_older_news(tmp_path: Pa
         await outbox.flush()
         return sink.taken
 
-    taken = asyncio.run(work())
-    kinds = [kind(update) for update in taken]
+    received = asyncio.run(work())
+    kinds = [kind(update) for update in received]
     assert kinds[0] == "agent_message_chunk"
     assert kinds[-2:] == ["tool_call_update", "tool_call_update"], "of a thousand lines of news one update"
-    assert len(taken) <= 6
-    words = "".join(update.content.text for update in taken if kind(update) == "agent_message_chunk")
+    assert len(received) <= 6
+    words = "".join(update.content.text for update in received if kind(update) == "agent_message_chunk")
     assert words.startswith("\n\n> said before there is a session\n\none two three")
     assert "> the answer was cut off and starts again:" in words
-    assert taken[-2].content[0].content.text.endswith("998\n999\n```")
-    assert (taken[-1].content[0].old_text, taken[-1].content[0].new_text) == ("a\n", "b\n")
-    assert taken[-1].content[0].path == str(tmp_path / "a.py")
+    assert received[-2].content[0].content.text.endswith("998\n999\n```")
+    assert (received[-1].content[0].old_text, received[-1].content[0].new_text) == ("a\n", "b\n")
+    assert received[-1].content[0].path == str(tmp_path / "a.py")
 
 
-def test_the_settings_to_paste_start_this_command() -> None:
+def test_the_documented_editor_settings_start_this_command() -> None:
     page = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")
     settings = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
     assert len(settings) == 2

@@ -1,4 +1,4 @@
-"""`clio acp` as a process: what comes on its pipes that is no message, and how it ends."""
+"""`clio acp` as a process: invalid input on its pipes, and how it ends."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.support.wording import mentions
 
 
 class Lines:
-    """An agent spoken to line by line."""
+    """An agent process, used line by line."""
 
     def __init__(self, place: Place, *flags: str, code: str = "") -> None:
         start = ["-c", code] if code else ["-m", "clio", "acp"]
@@ -38,18 +38,18 @@ class Lines:
         self.send(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode())
 
     def read(self) -> dict[str, Any]:
-        """Every line is a message: anything else on standard output fails here."""
+        """Read one message; any other output on standard output fails here."""
         assert self.process.stdout
         return json.loads(self.process.stdout.readline())
 
     def answer(self, id: int) -> dict[str, Any]:
-        """The answer to a request; what comes before it is passed over."""
+        """Return the response to a request; messages before it are skipped."""
         while (message := self.read()).get("id") != id or "method" in message:
             pass
         return message
 
     def end(self) -> tuple[int, str]:
-        """Close its standard input; the exit code, and what stands on standard error."""
+        """Close its standard input; return the exit code, and standard error."""
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self.process.stdin.close()
         rest = self.process.stdout.read()
@@ -66,7 +66,7 @@ def place(tmp_path: Path) -> Place:
     return make_place(tmp_path)
 
 
-def test_junk_is_answered_and_survived(place: Place) -> None:
+def test_invalid_lines_are_answered_with_errors(place: Place) -> None:
     agent = Lines(place, "--provider", "offline")
     ids = (b'{"jsonrpc": "2.0", "id": %s, "method": "initialize"}' % id for id in (b"1e400", b"NaN", b"[]", b"{}"))
     for junk in (b"hello", b"{", b"\xff\xfe\x00", b"[" * 100_000, b"[1, 2]", b"42", b'"text"', b"null", *ids):
@@ -88,8 +88,8 @@ def test_junk_is_answered_and_survived(place: Place) -> None:
 
 
 @pytest.mark.fast
-def test_nothing_but_messages_goes_to_standard_output(place: Place) -> None:
-    """Not what Python prints, nor what a child writes, and no child reads what the editor says."""
+def test_only_messages_are_on_standard_output(place: Place) -> None:
+    """Neither output of Python nor of a child process is there, and no child reads input from the editor."""
     code = """
 import os, subprocess, sys, threading
 from clio.entrypoints.acp import session as acp_session
@@ -115,7 +115,7 @@ sys.exit(main(["acp", "--provider", "offline"]))
 
 
 @pytest.mark.parametrize("how", ["closed", "killed"])
-def test_it_ends_with_its_editor_in_mid_turn(how: str, tmp_path: Path) -> None:
+def test_it_ends_with_its_editor_during_a_turn(how: str, tmp_path: Path) -> None:
     loud = "sleep 300 & echo $! > child; wait"
     with ChatServer([tool_calls([("run_command", {"command": loud})]), text("never")]) as server:
         place = make_place(tmp_path, server)
@@ -126,7 +126,7 @@ def test_it_ends_with_its_editor_in_mid_turn(how: str, tmp_path: Path) -> None:
         agent.ask(2, "session/new", cwd=str(place.project), mcpServers=[])
         session = agent.answer(2)["result"]["sessionId"]
         agent.ask(3, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "run it"}])
-        child = int(fifo.read_text(encoding="utf-8"))  # waits until the command writes it
+        child = int(fifo.read_text(encoding="utf-8"))  # wait until the command has written it
         if how == "killed":
             agent.process.send_signal(signal.SIGTERM)
         code, errors = agent.end()
@@ -136,14 +136,14 @@ def test_it_ends_with_its_editor_in_mid_turn(how: str, tmp_path: Path) -> None:
     assert "interrupted" in saved
 
 
-def test_without_the_sdk_it_says_how_to_get_it(place: Place) -> None:
+def test_without_the_sdk_it_explains_how_to_install_it(place: Place) -> None:
     code = "import sys; sys.modules['acp'] = None; from clio.cli import main; sys.exit(main(['acp']))"
     code_, errors = Lines(place, code=code).end()
     assert code_ == 1
     assert mentions(errors.strip(), "clio acp", "agent-client-protocol", "pip install '.[acp]'")
 
 
-def test_help_and_usage(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_usage_errors(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     from clio.cli import main
 
     assert main(["acp", "--help"]) == 0

@@ -27,11 +27,11 @@ def ask_about(project: Path, monkeypatch: pytest.MonkeyPatch, tool: str, argumen
     return request
 
 
-def test_title_and_reason_steer_no_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_title_and_reason_cannot_control_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "a\x1b]0;title\x07\nb\u202e.txt"
     request = ask_about(tmp_path / "project", monkeypatch, "write_file", {"path": name, "content": "x"})
     assert (request.title + request.reason).isprintable()
-    assert request.files == (str(tmp_path / "project" / name),)  # exact, since the program decides by it
+    assert request.files == (str(tmp_path / "project" / name),)  # unchanged, because the program decides by it
 
 
 def test_the_new_path_of_a_moved_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Work in the background beside the prompt line of a real terminal: its questions, notices and repetitions."""
+"""Background work while the prompt is shown in a real terminal: its questions, notices and repetitions."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def make_repository(place: Place) -> None:
     git(place.project, "commit", "-qm", "first")
 
 
-def test_a_question_comes_while_a_line_is_typed_and_the_line_stays(tmp_path: Path) -> None:
+def test_a_question_appears_while_a_line_is_typed_and_the_line_is_kept(tmp_path: Path) -> None:
     edit = [("edit_file", {"path": "a.txt", "old_string": "one", "new_string": "two"})]
     top = [
         tool_calls([("delegate", {"task": "change it", "background": True, "edits": True})]),

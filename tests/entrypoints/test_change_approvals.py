@@ -1,4 +1,4 @@
-"""Changes are looked at, scrolled over, taken in part, edited and refused in a real terminal."""
+"""Changes are viewed, scrolled, partly accepted, edited and denied in a real terminal."""
 
 import re
 import sys
@@ -45,7 +45,7 @@ class Session:
         self.clio.close()
 
     def finish(self) -> str:
-        """Wait for the end of the turn; what the model was told of the call."""
+        """Wait for the end of the turn; return the call's result for the model."""
         self.clio.wait_for("All done.")
         return str(self._server.requests[-1].body["messages"][-1]["content"])
 
@@ -55,12 +55,12 @@ class Session:
 
 
 def question(clio: PtySession) -> str:
-    """The screen from the question on."""
+    """Return the screen from the question on."""
     return clio.text[clio.text.index("? overwrite") :]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_change_is_shown_scrolled_over_taken_by_hunks_and_leaves_little_behind(
+def test_a_change_is_scrolled_accepted_by_hunks_and_removed_from_the_screen(
     place: Place, server: ChatServer, size: tuple[int, int]
 ) -> None:
     with Session(place, server, size) as session:
@@ -80,37 +80,37 @@ def test_a_change_is_shown_scrolled_over_taken_by_hunks_and_leaves_little_behind
         screen = clio.wait_for("q no to all remaining")
         golden(f"change_hunk_{size[0]}", screen[screen.index("no: app.py") :])
         clio.send("q")
-        clio.wait_for("why not")  # nothing is wanted: that is a no
+        clio.wait_for("why not")  # no hunk is accepted: that is a denial
         clio.line("leave it")
         assert "the user declined: leave it" in session.finish()
         assert session.written == OLD
         assert "-line_39" not in clio.everything
         assert "scroll" not in without_header(clio.everything) and "no to all remaining" not in clio.everything
         assert "? overwrite app.py" not in clio.everything
-        # the row of the call says what became of it, and nothing else is left of the question
+        # the row of the call shows the result, and nothing else of the question remains
         assert mentions(clio.everything, "overwrite app.py", "declined: leave it")
         assert "why not" not in clio.everything and "failed" not in clio.everything
 
 
 @pytest.mark.parametrize(
-    ("keys", "expected", "told"),
+    ("keys", "expected", "result"),
     [
         ("na", SECOND.replace("line_39 = 39\n", ""), "declined 1 of 3 hunks"),
         ("yq", FIRST, "declined 2 of 3 hunks"),
     ],
 )
-def test_hunk_by_hunk(place: Place, server: ChatServer, keys: str, expected: str, told: str) -> None:
+def test_hunks_are_decided_one_by_one(place: Place, server: ChatServer, keys: str, expected: str, result: str) -> None:
     with Session(place, server) as session:
         session.clio.send("h")
         for number, key in enumerate(keys, 1):
             session.clio.wait_for(f"hunk {number} of 3")
             session.clio.send(key)
             session.clio.wait_for(f"{'yes' if key in 'ya' else 'no'}: app.py, hunk {number}")
-        assert told in session.finish()
+        assert result in session.finish()
         assert session.written == expected
 
 
-def test_esc_among_the_hunks_changes_nothing_and_stops(place: Place, server: ChatServer) -> None:
+def test_escape_in_the_hunk_view_changes_nothing_and_stops(place: Place, server: ChatServer) -> None:
     with Session(place, server) as session:
         session.clio.send("h")
         session.clio.wait_for("hunk 1 of 3")
@@ -122,28 +122,28 @@ def test_esc_among_the_hunks_changes_nothing_and_stops(place: Place, server: Cha
 
 
 def editor(place: Place, script: str) -> str:
-    """An editor that does this to the file it is given."""
+    """Return an editor that does this to its file."""
     path = place.home / "editor.sh"
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(0o755)
     return str(path)
 
 
-def test_the_proposal_is_edited_shown_again_and_asked_again(place: Place, server: ChatServer) -> None:
+def test_an_edited_proposal_is_shown_again_with_the_question(place: Place, server: ChatServer) -> None:
     with Session(place, server, EDITOR=editor(place, "sed -i s/meets/sees/ $1")) as session:
         session.clio.send("e")
         screen = session.clio.wait_for("this version")
         assert "your version:" in session.clio.everything and "世界 sees 漢字" in session.clio.everything
         assert "this session" not in screen
         session.clio.send("y")
-        told = session.finish()
+        result = session.finish()
         assert session.written == NEW.replace("meets", "sees")
-        assert "The user edited your proposal for app.py" in told and "+# 世界 sees 漢字 🎉" in told
+        assert "The user edited your proposal for app.py" in result and "+# 世界 sees 漢字 🎉" in result
         assert "approved: your version" in session.clio.everything
 
 
-def test_an_editor_that_fails_or_changes_nothing_leaves_the_question(place: Place, server: ChatServer) -> None:
-    """It fails, then leaves the text, then brings the old one back: what changes nothing can only be refused."""
+def test_a_failed_or_unchanged_edit_leaves_the_question(place: Place, server: ChatServer) -> None:
+    """The editor fails, leaves the text, then restores the old file: a change without effect can only be denied."""
     (place.home / "old.py").write_text(OLD, encoding="utf-8")
     script = f"cd {place.home}; test -e a || {{ touch a; exit 3; }}; test -e b || {{ touch b; exit 0; }}; cp old.py $1"
     with Session(place, server, EDITOR=editor(place, script)) as session:
@@ -163,8 +163,8 @@ def test_an_editor_that_fails_or_changes_nothing_leaves_the_question(place: Plac
         assert session.written == OLD
 
 
-def test_ctrl_c_in_the_editor_is_the_editors(place: Place, server: ChatServer) -> None:
-    """In vi it is a key like any: the turn goes on and the question is still there."""
+def test_ctrl_c_in_the_editor_goes_to_the_editor(place: Place, server: ChatServer) -> None:
+    """In vi it is an ordinary key: the turn goes on and the question is still there."""
     script = "trap 'exit 0' INT; echo in the editor; while :; do sleep 0.1; done"
     with Session(place, server, EDITOR=editor(place, script)) as session:
         session.clio.send("e")
@@ -200,7 +200,7 @@ PATCH = """*** Begin Patch
 """
 
 
-def test_the_walk_goes_over_files_that_come_go_and_move(place: Place, server: ChatServer) -> None:
+def test_hunks_of_created_deleted_and_moved_files_are_decided(place: Place, server: ChatServer) -> None:
     (place.project / "gone.txt").write_text("x\n", encoding="utf-8")
     (place.project / "old.txt").write_text("one\n", encoding="utf-8")
     server.add(tool_calls([("apply_patch", {"patch": PATCH})]), text("All done."))
@@ -223,7 +223,7 @@ def test_the_walk_goes_over_files_that_come_go_and_move(place: Place, server: Ch
     assert (place.project / "moved.txt").read_text(encoding="utf-8") == "one\n"
 
 
-def test_a_dumb_terminal_decides_by_lines(place: Place, server: ChatServer) -> None:
+def test_a_dumb_terminal_decides_line_by_line(place: Place, server: ChatServer) -> None:
     with Session(place, server, TERM="dumb") as session:
         session.clio.line("h")
         for number, key in enumerate("nyn", 1):

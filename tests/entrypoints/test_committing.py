@@ -51,8 +51,8 @@ def repo(tmp_path: Path) -> Path:
     return make(tmp_path / "shop", {"a.py": "one\n", "b.py": "one\n", ".gitignore": ".clio/\n"}, subject="feat: begin")
 
 
-class Person:
-    """Answers what is asked, and keeps what was shown."""
+class CommitUser:
+    """Answers questions, and records the output."""
 
     def __init__(self, *answers: CommitAnswer, files: Literal["own", "tracked"] | None = "own", leaks: bool = True,
                  trusts: bool = True):  # fmt: skip
@@ -90,7 +90,7 @@ class Person:
 
 
 class Clio:
-    """A whole clio in a repository, for the length of one test."""
+    """A whole clio in a repository, for one test."""
 
     def __init__(self, repo: Path, provider: Provider, **settings: Any) -> None:
         home = repo.parent / "home"
@@ -112,11 +112,11 @@ class Clio:
 
         return asyncio.run(whole())
 
-    def commit(self, person: Person, words: str = "", *, after: str = "") -> None:
+    def commit(self, user: CommitUser, words: str = "", *, after: str = "") -> None:
         async def work() -> None:
             if after:
                 await self.app.run_turn(after)
-            await CommitRun(self.app, person, _wait).run(words)
+            await CommitRun(self.app, user, _wait).run(words)
 
         self.run(work)
 
@@ -146,12 +146,12 @@ def log(repo: Path, form: str = "%s") -> str:
     return git(repo, "log", "-1", f"--format={form}")
 
 
-def test_what_the_session_changed_goes_in_with_a_message_from_the_task(repo: Path) -> None:
+def test_changes_of_the_session_are_committed_with_a_message_from_the_task(repo: Path) -> None:
     write(repo, {"b.py": "mine\n"})
     one = clio(repo, writes("new.py", "def ship(): ...\n"), "done", "feat: ship things\n\nBecause.")
-    person = Person(GO)
-    one.commit(person, after="make shipping possible")
-    assert person.asked == [(["new.py"], ["b.py"])]
+    user = CommitUser(GO)
+    one.commit(user, after="make shipping possible")
+    assert user.asked == [(["new.py"], ["b.py"])]
     assert log(repo, "%B") == "feat: ship things\n\nBecause."
     assert git(repo, "show", "--format=", "--name-only") == "new.py"
     assert git(repo, "status", "--short") == " M b.py"
@@ -159,103 +159,103 @@ def test_what_the_session_changed_goes_in_with_a_message_from_the_task(repo: Pat
     assert "- make shipping possible" in prompt
     assert "- feat: begin\nThey follow Conventional Commits" in prompt
     assert "+def ship(): ..." in prompt
-    assert (person.seen[0].stat, person.seen[0].target) == ("1 file, +1 −0", "on main")
-    assert person.told[-1].startswith("committed ")
+    assert (user.seen[0].stat, user.seen[0].target) == ("1 file, +1 −0", "on main")
+    assert user.told[-1].startswith("committed ")
 
 
-def test_all_tracked_changes_may_go_in_instead(repo: Path) -> None:
+def test_all_tracked_changes_can_be_committed_instead(repo: Path) -> None:
     write(repo, {"b.py": "mine\n"})
-    clio(repo, writes("new.py", "x\n"), "done", "fix: b").commit(Person(GO, files="tracked"), after="go")
+    clio(repo, writes("new.py", "x\n"), "done", "fix: b").commit(CommitUser(GO, files="tracked"), after="go")
     assert git(repo, "status", "--short") == "?? new.py"
 
 
-def test_nothing_is_asked_where_there_is_nothing_to_choose(repo: Path) -> None:
+def test_without_a_choice_of_files_nothing_is_asked(repo: Path) -> None:
     write(repo, {"b.py": "mine\n"})
-    person = Person(GO)
-    clio(repo, "fix: b").commit(person)
-    assert (person.asked, log(repo)) == ([], "fix: b")
+    user = CommitUser(GO)
+    clio(repo, "fix: b").commit(user)
+    assert (user.asked, log(repo)) == ([], "fix: b")
 
 
-def test_staged_changes_go_in_as_they_are(repo: Path) -> None:
+def test_staged_changes_are_committed_unchanged(repo: Path) -> None:
     write(repo, {"a.py": "two\n"})
     git(repo, "add", "a.py")
     write(repo, {"b.py": "two\n"})
-    person = Person(GO)
-    clio(repo, "fix: a").commit(person)
+    user = CommitUser(GO)
+    clio(repo, "fix: a").commit(user)
     assert git(repo, "status", "--short") == " M b.py"
-    assert mentions(person.told[0], "staged", "1 file")
+    assert mentions(user.told[0], "staged", "1 file")
 
 
-def test_no_edit_and_other_words(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_can_be_declined_edited_or_requested_again(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(repo, {"a.py": "two\n"})
-    person = Person(NO)
-    clio(repo, "fix: a").commit(person)
-    assert (log(repo), person.told) == ("feat: begin", ["nothing was committed"])
+    user = CommitUser(NO)
+    clio(repo, "fix: a").commit(user)
+    assert (log(repo), user.told) == ("feat: begin", ["nothing was committed"])
     monkeypatch.setattr("clio.entrypoints.repl.commands.edit_text", lambda text, suffix: text + "\nmore\n")
     one = clio(repo, "fix: a", "fix: another a")
-    person = Person(CommitAnswer(kind="again", instructions="say another"), EDIT, GO)
-    one.commit(person)
+    user = CommitUser(CommitAnswer(kind="again", instructions="say another"), EDIT, GO)
+    one.commit(user)
     assert log(repo, "%B") == "fix: another a\n\nmore"
     assert "The user's instructions for it: say another\n\nThe user rejected this message:\nfix: a" in asked(one)
 
 
-def test_a_secret_is_named_before_anything_and_never_sent(repo: Path) -> None:
+def test_a_secret_is_named_first_and_never_sent(repo: Path) -> None:
     write(repo, {"a.py": f"one\ntoken = '{TOKEN}'\n"})
-    person = Person(leaks=False)
+    user = CommitUser(leaks=False)
     one = clio(repo)
-    one.commit(person)
-    assert person.asked == [["a.py:2 github-token"]]
+    one.commit(user)
+    assert user.asked == [["a.py:2 github-token"]]
     assert isinstance(one.app.provider, ScriptedProvider)
     assert one.app.provider.requests == []
     assert log(repo) == "feat: begin"
-    person, one = Person(GO), clio(repo, f"fix: use {TOKEN}")
-    one.commit(person)
-    assert TOKEN not in asked(one) + person.diff + log(repo)
+    user, one = CommitUser(GO), clio(repo, f"fix: use {TOKEN}")
+    one.commit(user)
+    assert TOKEN not in asked(one) + user.diff + log(repo)
     assert "[REDACTED:github-token]" in asked(one)
 
 
-def test_without_a_model_the_message_is_made_by_rule(repo: Path) -> None:
+def test_without_a_model_the_message_is_made_by_rules(repo: Path) -> None:
     write(repo, {"a.py": "two\n"})
-    Clio(repo, OfflineProvider()).commit(Person(GO))
+    Clio(repo, OfflineProvider()).commit(CommitUser(GO))
     assert log(repo) == "chore: update a.py"
     write(repo, {"a.py": "three\n"})
-    Clio(repo, OfflineProvider()).commit(Person(GO), "fix: count to three")
+    Clio(repo, OfflineProvider()).commit(CommitUser(GO), "fix: count to three")
     assert log(repo) == "fix: count to three"
     write(repo, {"a.py": "four\n"})
-    person = Person(GO)
-    clio(repo, ServerFailed("the server is down")).commit(person)
-    assert "the server is down" in person.told[0]
+    user = CommitUser(GO)
+    clio(repo, ServerFailed("the server is down")).commit(user)
+    assert "the server is down" in user.told[0]
 
 
-def test_a_hook_that_fails_is_shown_and_the_message_comes_again(repo: Path) -> None:
+def test_a_failed_hook_is_shown_and_the_message_is_kept(repo: Path) -> None:
     path = repo / ".git/hooks/pre-commit"
     path.parent.mkdir(exist_ok=True)
     path.write_text("#!/bin/sh\necho lint says no\nexit 1\n", encoding="utf-8")
     path.chmod(0o755)
     write(repo, {"a.py": "two\n"})
-    person = Person(GO)
-    clio(repo, "fix: a").commit(person)
-    assert person.told[0] == "lint says no"
-    assert "did not commit" in person.told[1] and "/commit" in person.told[1]
+    user = CommitUser(GO)
+    clio(repo, "fix: a").commit(user)
+    assert user.told[0] == "lint says no"
+    assert "did not commit" in user.told[1] and "/commit" in user.told[1]
     path.unlink()
-    person = Person(GO)
-    clio(repo).commit(person)
+    user = CommitUser(GO)
+    clio(repo).commit(user)
     assert log(repo) == "fix: a"
-    assert "last attempt" in person.told[0]
+    assert "last attempt" in user.told[0]
 
 
 def test_attribution_is_a_trailer_and_shown(repo: Path) -> None:
     write(repo, {"a.py": "two\n"})
-    person = Person(GO)
-    clio(repo, "fix: a\n\nSigned-off-by: you <you@localhost>", attribution="Assisted-by: clio").commit(person)
-    assert person.seen[0].trailer == "Assisted-by: clio"
+    user = CommitUser(GO)
+    clio(repo, "fix: a\n\nSigned-off-by: you <you@localhost>", attribution="Assisted-by: clio").commit(user)
+    assert user.seen[0].trailer == "Assisted-by: clio"
     assert log(repo, "%(trailers)").splitlines() == ["Signed-off-by: you <you@localhost>", "Assisted-by: clio"]
     write(repo, {"a.py": "three\n"})
     with pytest.raises(ConfigError, match="attribution: 'clio' is not a trailer"):
-        clio(repo, attribution="clio").commit(Person())
+        clio(repo, attribution="clio").commit(CommitUser())
 
 
-def test_the_models_own_commits_carry_it_too(repo: Path) -> None:
+def test_commits_of_the_model_have_the_trailer_too(repo: Path) -> None:
     write(repo, {"a.py": "two\n"})
     arguments = '{"operation":"commit","message":"fix: a","paths":["a.py"]}'
     call = AssistantMessage(content="", tool_calls=(ToolCall(id="1", name="git", arguments=arguments),))
@@ -274,43 +274,43 @@ def test_a_merge_is_concluded_with_gits_own_message(repo: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         git(repo, "merge", "side")
     with pytest.raises(UserError, match=r"conflicts in a\.py.*`git add`"):
-        clio(repo).commit(Person())
+        clio(repo).commit(CommitUser())
     git(repo, "add", "a.py")
-    person = Person(GO)
-    clio(repo).commit(person)
-    assert (log(repo), person.seen[0].target) == ("Merge branch 'side'", "on main, merge in progress")
+    user = CommitUser(GO)
+    clio(repo).commit(user)
+    assert (log(repo), user.seen[0].target) == ("Merge branch 'side'", "on main, merge in progress")
 
 
-def test_nothing_to_commit_is_a_sentence(repo: Path) -> None:
+def test_nothing_to_commit_is_reported_in_a_sentence(repo: Path) -> None:
     with pytest.raises(UserError, match=r"nothing to commit.*clean"):
-        clio(repo).commit(Person())
+        clio(repo).commit(CommitUser())
     write(repo, {"new.py": "x\n"})
     with pytest.raises(UserError, match=r"new\.py.*`git add`"):
-        clio(repo).commit(Person())
+        clio(repo).commit(CommitUser())
 
 
 def test_the_first_commit_and_a_detached_head_are_named(tmp_path: Path, repo: Path) -> None:
     empty = make(tmp_path / "empty")
     write(empty, {"a.py": "x\n"})
     git(empty, "add", "a.py")
-    person = Person(NO)
-    clio(empty, "Add a").commit(person)
-    assert person.seen[0].target == "on main, the first commit"
+    user = CommitUser(NO)
+    clio(empty, "Add a").commit(user)
+    assert user.seen[0].target == "on main, the first commit"
     git(repo, "checkout", "--quiet", "--detach")
     write(repo, {"a.py": "two\n"})
-    person = Person(NO)
-    clio(repo, "fix: a").commit(person)
-    assert person.seen[0].target == "on no branch: HEAD is detached"
+    user = CommitUser(NO)
+    clio(repo, "fix: a").commit(user)
+    assert user.seen[0].target == "on no branch: HEAD is detached"
 
 
 def test_a_project_in_a_subfolder_commits_what_is_in_it(tmp_path: Path) -> None:
     repo = make(tmp_path / "all", {"one/a.py": "1\n", "two/b.py": "1\n", "one/.clio/x": "", ".gitignore": ".clio/\n"})
     (repo / "one/.clio").mkdir(exist_ok=True)
     write(repo, {"one/a.py": "2\n", "two/b.py": "2\n"})
-    clio(repo / "one", "Change a").commit(Person(GO))
+    clio(repo / "one", "Change a").commit(CommitUser(GO))
     assert git(repo, "status", "--short") == " M two/b.py"
     with pytest.raises(UserError, match=r"outside one/.*`git add`"):
-        clio(repo / "one").commit(Person())
+        clio(repo / "one").commit(CommitUser())
 
 
 # /review
@@ -349,7 +349,7 @@ def branched(repo: Path) -> Path:
         ("main..HEAD c.py", "main..HEAD c.py (1 file, +1 −0)", ["+three"], ["+two"]),
     ],
 )
-def test_what_is_reviewed(branched: Path, words: str, head: str, holds: list[str], lacks: list[str]) -> None:
+def test_the_subject_of_a_review(branched: Path, words: str, head: str, holds: list[str], lacks: list[str]) -> None:
     write(branched, {"a.py": "staged\n"})
     git(branched, "add", "a.py")
     write(branched, {"b.py": "loose\n", "new.py": "new\n"})
@@ -394,7 +394,7 @@ def test_a_review_writes_nothing_in_incognito(repo: Path, tmp_path: Path) -> Non
         assert everything() == before, words
 
 
-def test_a_large_change_is_bounded_and_says_what_is_left_out(repo: Path) -> None:
+def test_a_large_change_is_shortened_and_the_omitted_part_named(repo: Path) -> None:
     write(repo, {"a.py": "".join(f"line {number}\n" for number in range(30_000)), "b.py": "small\n"})
     prompt = review(repo, "", window=32_000)
     assert len(prompt) < 32_000
@@ -413,7 +413,7 @@ def test_a_large_change_is_bounded_and_says_what_is_left_out(repo: Path) -> None
         ("", "there is nothing to review in the uncommitted changes"),
     ],
 )
-def test_what_cannot_be_reviewed_is_a_sentence(branched: Path, words: str, sentence: str) -> None:
+def test_an_impossible_review_is_reported_in_a_sentence(branched: Path, words: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         review(branched, words)
 
@@ -425,7 +425,7 @@ def pr(one: Clio, base: str = "", file: str = "") -> Any:
     return one.run(lambda: describe_branch(one.app, base, file))
 
 
-def test_the_text_of_a_branch_comes_from_commits_diff_and_template(branched: Path) -> None:
+def test_the_text_of_a_branch_is_made_from_commits_diff_and_template(branched: Path) -> None:
     write(branched, {".github/pull_request_template.md": "## Why\n"})
     one = clio(branched, "Count to three\n\nBecause.")
     result = pr(one)
@@ -437,7 +437,7 @@ def test_the_text_of_a_branch_comes_from_commits_diff_and_template(branched: Pat
     assert prompt.endswith("## Why")
 
 
-def test_the_answer_says_how_the_request_was_changed_for_the_server(branched: Path) -> None:
+def test_the_answer_names_the_changes_of_the_request_for_the_server(branched: Path) -> None:
     refusal = {"error": {"message": "Unsupported parameter: 'reasoning_effort' is not supported with this model."}}
     with ChatServer([error(400, refusal), text("Count to three")]) as server:
         (branched.parent / "home").mkdir(exist_ok=True)
@@ -460,7 +460,7 @@ def test_without_a_model_it_lists_commits_and_files(branched: Path) -> None:
 
 
 @pytest.mark.fast
-def test_it_is_written_to_a_file_that_is_not_there_yet(branched: Path) -> None:
+def test_it_is_written_only_to_a_new_file(branched: Path) -> None:
     result = pr(clio(branched, "T\n\nB"), "main", "pr.md")
     assert (branched / "pr.md").read_text(encoding="utf-8") == "T\n\nB\n"
     assert result.text.endswith("Written to `pr.md`.")
@@ -476,7 +476,7 @@ def test_it_is_written_to_a_file_that_is_not_there_yet(branched: Path) -> None:
         ("side", "side has no commit that side does not have"),
     ],
 )
-def test_a_base_that_is_none_is_a_sentence(branched: Path, base: str, sentence: str) -> None:
+def test_an_unknown_base_is_reported_in_a_sentence(branched: Path, base: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         pr(clio(branched), base)
 
@@ -487,7 +487,7 @@ def test_an_unclear_base_branch_must_be_named(branched: Path) -> None:
         pr(clio(branched))
 
 
-def test_what_the_lines_ask_for(repo: Path) -> None:
+def test_command_lines_give_their_requests(repo: Path) -> None:
     one = clio(repo)
     steps = [run_command(one.app, line).follow_up for line in ("/commit a b", "/pr main --file x.md", "/pr a b")]
     one.run(run_loop_once)
@@ -498,7 +498,7 @@ def test_what_the_lines_ask_for(repo: Path) -> None:
     ]
 
 
-def test_a_command_of_the_user_goes_before_and_a_projects_does_not(repo: Path) -> None:
+def test_a_command_of_the_user_takes_precedence_and_one_of_a_project_does_not(repo: Path) -> None:
     theirs, mine = repo / ".clio/commands/pr.md", repo.parent / "home/.clio/commands/review.md"
     write(repo, {"a.py": "two\n", ".clio/commands/pr.md": "Theirs.", "../home/.clio/commands/review.md": "Mine."})
     assert theirs.exists()
@@ -524,11 +524,11 @@ def test_a_review_runs_without_a_terminal(branched: Path, tmp_path: Path) -> Non
     assert (wrong.returncode, "'nonsense' is neither a revision" in wrong.stderr) == (2, True)
 
 
-def test_a_repositorys_own_hook_runs_only_after_a_yes_which_is_remembered(repo: Path) -> None:
+def test_a_hook_of_the_repository_runs_only_after_confirmation_which_is_remembered(repo: Path) -> None:
     hook = repo / ".git" / "hooks" / "pre-commit"
     write(repo, {".git/hooks/pre-commit": "#!/bin/sh\ntouch ran\n", "a.py": "two\n"})
     hook.chmod(0o755)
-    no, yes, later = Person(trusts=False), Person(GO), Person(GO, trusts=False)
+    no, yes, later = CommitUser(trusts=False), CommitUser(GO), CommitUser(GO, trusts=False)
     clio(repo).commit(no, "fix: two")
     assert no.programs == [f"git hook pre-commit: {hook}"]
     assert (log(repo), (repo / "ran").exists(), no.seen) == ("feat: begin", False, [])
@@ -542,12 +542,12 @@ def test_a_repositorys_own_hook_runs_only_after_a_yes_which_is_remembered(repo: 
     assert (log(repo), len(later.programs), (repo / "other").exists()) == ("fix: three", 1, False)
 
 
-def test_what_a_filter_makes_of_a_file_is_what_is_shown_and_committed(repo: Path) -> None:
+def test_a_filtered_file_is_shown_and_committed_as_filtered(repo: Path) -> None:
     git(repo, "config", "filter.upper.clean", "tr a-z A-Z")
     write(repo, {".gitattributes": "*.py filter=upper\n", "a.py": "two\n"})
     git(repo, "add", ".gitattributes")
     git(repo, "commit", "--quiet", "-m", "attributes")
-    person = Person(GO)
-    clio(repo, "fix: two").commit(person, "fix: two")
-    assert "+TWO" in person.diff and "+two" not in person.diff
+    user = CommitUser(GO)
+    clio(repo, "fix: two").commit(user, "fix: two")
+    assert "+TWO" in user.diff and "+two" not in user.diff
     assert git(repo, "show", "HEAD:a.py") == "TWO"

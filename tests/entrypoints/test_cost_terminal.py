@@ -1,4 +1,4 @@
-"""What a conversation costs, in a real terminal: below the turn, below the line, and as tables."""
+"""The cost of a conversation in a real terminal: below the turn, in the status line, and as tables."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminal
 SIZES = [(40, 15), (200, 60)]
 PRICES = '"*":\n  test-model: {input: 2, cached: 0.2, output: 10, as_of: 2026-11-05}\n'
 SUM = r"[\s·]+24k\s+in[\s·]+20k\s+cached[\s·]+500\s+out[\s·]+\$0\.018"
-"""Beside each other, or below each other where it is narrow."""
+"""Side by side, or one below the other on a narrow terminal."""
 
 
 def make_priced(folder: Path, server: ChatServer) -> Place:
@@ -22,7 +22,7 @@ def make_priced(folder: Path, server: ChatServer) -> Place:
 
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES)
-def test_a_turn_a_session_and_a_day_tell_what_they_cost(tmp_path: Path, columns: int, lines: int) -> None:
+def test_costs_of_a_turn_a_session_and_a_day_are_shown(tmp_path: Path, columns: int, lines: int) -> None:
     with (
         ChatServer([text("It adds.", usage=(12_000, 450, 8_000)), text("Yes.", usage=(12_500, 50, 12_000))]) as server,
         make_priced(tmp_path, server).clio(columns=columns, lines=lines) as clio,
@@ -40,7 +40,7 @@ def test_a_turn_a_session_and_a_day_tell_what_they_cost(tmp_path: Path, columns:
         clio.wait_for(rf"\d{{4}}-\d\d-\d\d{SUM}", regex=True)
 
 
-def test_the_status_line_counts_the_sessions_money(tmp_path: Path) -> None:
+def test_the_status_line_shows_the_cost_of_the_session(tmp_path: Path) -> None:
     with (
         ChatServer([text("Hi.", usage=(12_000, 450, 8_000))]) as server,
         make_priced(tmp_path, server).clio(columns=120, lines=24) as clio,
@@ -61,12 +61,12 @@ def test_a_limit_ends_the_turn_and_not_clio(tmp_path: Path) -> None:
         clio.line("more")
         clio.wait_for(
             r"stopped by --max-cost \$0\.03[\s\S]*❯ Ask[^\n]*\s+test-model · ask", regex=True
-        )  # the line is asked for again
+        )  # the prompt is shown again
         clio.line("/cost")
         clio.wait_for("Limit of this run: $0.03")
 
 
-def test_a_plain_terminal_shows_the_same_words(tmp_path: Path) -> None:
+def test_a_plain_terminal_shows_the_same_text(tmp_path: Path) -> None:
     with (
         ChatServer([text("Hi.", usage=(12_000, 450, 8_000))]) as server,
         make_priced(tmp_path, server).clio(TERM="dumb") as clio,

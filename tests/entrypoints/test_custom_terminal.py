@@ -1,4 +1,4 @@
-"""A command of one's own in a real terminal: offered, asked about, sent."""
+"""A custom command in a real terminal is completed, approved and sent."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.support.wording import mentions
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 
 
-def test_a_custom_command_is_offered_asked_about_and_sent(tmp_path: Path) -> None:
+def test_a_custom_command_is_completed_approved_and_sent(tmp_path: Path) -> None:
     with ChatServer() as server:
         place = make_place(tmp_path, server)
         (place.project / "calc.py").write_text("one\ntwo\n", encoding="utf-8")

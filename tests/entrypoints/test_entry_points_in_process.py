@@ -1,4 +1,4 @@
-"""Each entry point does its plain work in this process; whole programs in terminals are tested in other files."""
+"""Basic work of each entry point in this process; whole programs in terminals are tested in other files."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_stream_json_ends_with_the_result(project: Path, capsys: pytest.CaptureF
     assert (lines[-1]["type"], lines[-1]["text"]) == ("result", "hello")
 
 
-def test_an_answer_that_does_not_fit_the_schema_is_asked_for_again(
+def test_an_answer_that_does_not_match_the_schema_is_requested_again(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     schema = project / "schema.json"
@@ -66,7 +66,7 @@ def test_a_session_is_exported_to_a_new_file_only(project: Path, capsys: pytest.
     assert mentions(capsys.readouterr().err, "out.md", "--force")
 
 
-def test_a_line_with_a_number_sign_is_remembered_and_a_plus_is_text_without_an_answer() -> None:
+def test_a_line_with_a_number_sign_is_remembered_and_a_plus_without_an_answer_is_text() -> None:
     signs = LineHints(lambda: None)
     assert signs.command("# we deploy on Fridays") == "/memory remember --type auto -- we deploy on Fridays"
     assert signs.command("+") == ""

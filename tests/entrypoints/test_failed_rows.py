@@ -1,4 +1,4 @@
-"""The row of a failed call is for the user: no names of tools, no advice that is meant for the model."""
+"""The row of a failed call is for the user: it has no tool names and no advice for the model."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ FOR_THE_MODEL = (
 )
 
 
-def test_failed_rows_say_nothing_meant_for_the_model(place: Place, server: ChatServer) -> None:
+def test_failed_rows_contain_nothing_meant_for_the_model(place: Place, server: ChatServer) -> None:
     (place.project / "here.py").write_text("y\n", encoding="utf-8")
     server.add(tool_calls(CALLS), text("Done."))
     done = clio(place, "-p", "go", "--approve", "all", "--output", "stream-json")
@@ -43,12 +43,12 @@ def test_failed_rows_say_nothing_meant_for_the_model(place: Place, server: ChatS
         shown = " ".join((row["title"], row["summary"], row["preview"]))
         assert not row["ok"], shown
         assert not [words for words in FOR_THE_MODEL if words in shown], shown
-    told = {
+    tool_results = {
         message["tool_call_id"]: message["content"]
         for message in server.requests[-1].body["messages"]
         if message["role"] == "tool"
     }
-    assert any("read_file" in words or "the tools are" in words for words in told.values())  # the model is told all
+    assert any("read_file" in words or "the tools are" in words for words in tool_results.values())  # complete
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")

@@ -1,4 +1,4 @@
-"""`+` and `-` on an empty line after an answer, in a real terminal: what rates, and what is a message."""
+"""`+` and `-` on an empty line after an answer, in a real terminal: what is a rating, and what is a message."""
 
 import json
 import sys
@@ -13,19 +13,19 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminal
 
 
 def ratings(place: Place) -> list[dict[str, Any]]:
-    """What was kept, as the file has it."""
+    """Return the ratings in the file."""
     path = place.project / ".clio" / "trajectories.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     return [line for line in lines if line["type"] == "rating"]
 
 
 def asked(server: ChatServer) -> list[str]:
-    """The user's words in the last request, without what clio put before them."""
+    """Return the user's text in the last request, without added context."""
     messages = server.requests[-1].body["messages"]
     return [message["content"].rsplit("\n", 1)[-1] for message in messages if message["role"] == "user"]
 
 
-def test_a_key_rates_the_last_answer_and_a_second_one_changes_it(place: Place, server: ChatServer) -> None:
+def test_a_key_rates_the_last_answer_and_a_second_one_changes_the_rating(place: Place, server: ChatServer) -> None:
     server.add(text("A very long answer."))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -55,7 +55,7 @@ def test_a_key_rates_the_last_answer_and_a_second_one_changes_it(place: Place, s
     assert len(server.requests) == 1
 
 
-def test_lines_that_only_begin_with_a_sign_are_messages(place: Place, server: ChatServer) -> None:
+def test_longer_lines_that_begin_with_a_sign_are_messages(place: Place, server: ChatServer) -> None:
     server.add(text("First."), text("Second."), text("Third."), text("Fourth."))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -87,7 +87,7 @@ def test_before_the_first_answer_a_sign_is_a_message(place: Place, server: ChatS
     assert asked(server) == ["+"]
 
 
-def test_a_rating_is_no_line_to_come_back_to(place: Place, server: ChatServer) -> None:
+def test_a_rating_is_not_in_the_line_history(place: Place, server: ChatServer) -> None:
     server.add(text("Answered."))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -102,7 +102,7 @@ def test_a_rating_is_no_line_to_come_back_to(place: Place, server: ChatServer) -
     assert [line for line in kept if line.startswith("+")] == ["+explain it"]
 
 
-def test_a_terminal_that_can_only_print_rates_too(place: Place, server: ChatServer) -> None:
+def test_a_dumb_terminal_can_rate_too(place: Place, server: ChatServer) -> None:
     server.add(text("Answered."))
     with place.clio(TERM="dumb") as clio:
         clio.wait_for(">")
@@ -113,7 +113,7 @@ def test_a_terminal_that_can_only_print_rates_too(place: Place, server: ChatServ
     assert [one["reward"] for one in ratings(place)] == [-1]
 
 
-def test_what_is_typed_during_a_turn_rates_the_answer_it_ends_with(place: Place, server: ChatServer) -> None:
+def test_a_rating_typed_during_a_turn_rates_its_answer(place: Place, server: ChatServer) -> None:
     server.add(text(" ".join(f"word{number}" for number in range(40)), pause_s=0.1))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")

@@ -1,4 +1,4 @@
-"""The prompt that is drawn before anything is imported, in a real terminal."""
+"""The prompt drawn before any import, in a real terminal."""
 
 import subprocess
 import sys
@@ -19,23 +19,23 @@ def program(code: str, **env: str) -> PtySession:
     return PtySession([sys.executable, "-c", START + code], cwd=ROOT, env=full, columns=40, lines=6)
 
 
-def test_typed_keys_wait_unseen_and_are_kept() -> None:
+def test_typed_keys_are_invisible_and_kept() -> None:
     code = "first_paint.paint_prompt()\nos.read(0, 1)\nfirst_paint.release_line()\nprint('READ', os.read(0, 99))\n"
     with program(code) as shell:
         shell.wait_for("❯")
         shell.send("xabc\r")
         shell.wait_for("READ")
-        assert shell.text == "READ b'abc\\r'"  # the carriage return went back over the prompt; nothing was echoed
+        assert shell.text == "READ b'abc\\r'"  # the carriage return moved back over the prompt; nothing was echoed
 
 
 @pytest.mark.fast
-def test_clear_takes_everything_back() -> None:
+def test_clear_removes_everything() -> None:
     with program("first_paint.paint_prompt()\nfirst_paint.restore_terminal()\n" + SAME) as shell:
         assert shell.wait_exit() == 0
         assert shell.text == "same"
 
 
-def test_twice_is_once() -> None:
+def test_painting_twice_has_no_further_effect() -> None:
     code = (
         "first_paint.paint_prompt()\nfirst_paint.paint_prompt()\nfirst_paint.restore_terminal()\nfirst_paint.restore_terminal()\n"
         + SAME
@@ -45,7 +45,7 @@ def test_twice_is_once() -> None:
         assert shell.text == "same"
 
 
-def test_leaving_restores_the_terminal() -> None:
+def test_exit_restores_the_terminal() -> None:
     code = "import atexit\natexit.register(lambda: print('same' if termios.tcgetattr(0) == before else 'changed'))\n"
     with program(code + "first_paint.paint_prompt()\nsys.exit(3)\n") as shell:
         assert shell.wait_exit() == 3
@@ -53,7 +53,7 @@ def test_leaving_restores_the_terminal() -> None:
 
 
 def test_ctrl_c_still_works() -> None:
-    # The program must be running still when the key arrives.
+    # The program must still be running when the key arrives.
     with program("first_paint.paint_prompt()\nimport time\ntime.sleep(20)\n") as shell:
         shell.wait_for("❯")
         shell.key("ctrl-c")
@@ -65,20 +65,20 @@ def test_ctrl_c_still_works() -> None:
     ("env", "prompt"),
     [({"TERM": "linux"}, ">"), ({"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}, ">"), ({"NO_COLOR": "1"}, "❯")],
 )
-def test_prompt_by_terminal(env: dict[str, str], prompt: str) -> None:
+def test_the_prompt_depends_on_the_terminal(env: dict[str, str], prompt: str) -> None:
     with program("first_paint.paint_prompt()\nos.read(0, 1)\n", **env) as shell:
         shell.wait_for(prompt)
         assert shell.text == prompt
         assert ("NO_COLOR" in env) is (b"\x1b[" not in shell.raw)
 
 
-def test_a_dumb_terminal_is_left_alone() -> None:
+def test_nothing_is_painted_on_a_dumb_terminal() -> None:
     with program("first_paint.paint_prompt()\n" + SAME, TERM="dumb") as shell:
         assert shell.wait_exit() == 0
         assert shell.raw == b"same\r\n"
 
 
-def test_no_terminal_no_paint() -> None:
+def test_nothing_is_painted_without_a_terminal() -> None:
     calls = "first_paint.paint_prompt(); first_paint.release_line(); first_paint.restore_terminal()"
     code = f"from clio.entrypoints import first_paint; {calls}"
     done = subprocess.run(

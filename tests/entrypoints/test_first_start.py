@@ -1,4 +1,4 @@
-"""The three lines of the very first start: what is there, and what to do about what is not."""
+"""The three lines of the very first start: what was found, and how to fix what is missing."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ from tests.support.harness import git
 
 
 def lines(place: Path, env: dict[str, str], *, model: str = "big", server: str = "openai") -> tuple[str, ...]:
-    """The lines below the name."""
+    """Return the lines below the name."""
     home = place.parent / "home"
     loaded = load_config(Options(cwd=place), env | {"HOME": str(home)})
     return describe_start(loaded, env, model=model, server=server, user_home=home)[1:]
@@ -35,7 +35,7 @@ def home_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("env", "server", "told"),
+    ("env", "server", "introduction"),
     [
         ({"OPENAI_API_KEY": "sk-1"}, "openai", "big at openai · key from OPENAI_API_KEY"),
         ({"CLIO_API_KEY": "sk-1"}, "openai", "big at openai · key from CLIO_API_KEY"),
@@ -49,27 +49,29 @@ def home_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_who_answers_and_where_the_key_is_from(project: Path, env: dict[str, str], server: str, told: str) -> None:
-    assert lines(project, env, server=server)[0] == told
+def test_the_server_and_the_source_of_the_key_are_named(
+    project: Path, env: dict[str, str], server: str, introduction: str
+) -> None:
+    assert lines(project, env, server=server)[0] == introduction
 
 
 def test_the_key_itself_is_never_shown(project: Path) -> None:
     assert "sk-very-secret" not in "".join(lines(project, {"OPENAI_API_KEY": "sk-very-secret"}))
 
 
-def test_a_missing_part_is_reported_with_the_command_that_repairs_it(project: Path) -> None:
+def test_a_missing_part_is_reported_with_the_command_that_fixes_it(project: Path) -> None:
     assert lines(project.resolve(), {})[1].endswith(
         "shop · no git – run `git init` · no instructions – run `clio init`"
     )
 
 
-def test_instructions_that_were_begun_are_to_be_filled_in(project: Path) -> None:
+def test_an_unfinished_instructions_file_is_to_be_completed(project: Path) -> None:
     (project / ".clio").mkdir()
     (project / ".clio" / "instructions.md").write_text("<!-- what should be known -->\n", encoding="utf-8")
     assert lines(project, {})[1].endswith(" · .clio/instructions.md is still empty")
 
 
-def test_what_is_there_is_named(project: Path) -> None:
+def test_existing_parts_are_named(project: Path) -> None:
     git(project, "init", "--quiet", "--initial-branch=work")
     (project / ".clio").mkdir()
     (project / "AGENTS.md").write_text("Use tabs.", encoding="utf-8")
@@ -84,19 +86,23 @@ def test_the_first_start_in_a_terminal(tmp_path: Path, columns: int, rows: int) 
         place.project.mkdir(parents=True)
         with place.clio(columns=columns, lines=rows) as session:
             session.wait_for(r"help for commands[^\n]*\n(?:  [^\n]*\n)?\n❯ Ask[^\n]*\n+test-model · ask", regex=True)
-            told = session.text[: session.text.index("❯")]
-            assert told.index("test-model at") < told.index("~/shop · no git") < told.index("/help")
+            introduction = session.text[: session.text.index("❯")]
+            assert (
+                introduction.index("test-model at")
+                < introduction.index("~/shop · no git")
+                < introduction.index("/help")
+            )
             assert all(len(line) <= columns for line in session.lines)
-            rows = told.strip().splitlines()
+            rows = introduction.strip().splitlines()
             assert len(rows) == 4 if columns >= 80 else sum(row.startswith("  ") for row in rows) == len(rows) - 4
-            assert "run `clio init`" in told and "# to remember" in told  # on a narrow screen, too
+            assert "run `clio init`" in introduction and "# to remember" in introduction  # on a narrow screen too
             session.key("ctrl-d")
             assert session.wait_exit() == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.parametrize("columns", [40, 80])
-def test_a_later_start_says_what_is_remembered_and_what_was_last(tmp_path: Path, columns: int) -> None:
+def test_a_later_start_shows_memories_and_the_last_session(tmp_path: Path, columns: int) -> None:
     with ChatServer([text("Hello.")]) as server:
         place = Place(tmp_path / "home" / "shop", tmp_path / "home", server)
         place.project.mkdir(parents=True)
@@ -106,10 +112,10 @@ def test_a_later_start_says_what_is_remembered_and_what_was_last(tmp_path: Path,
         (place.home / ".clio" / "history").touch()
         with place.clio("--effort", "high", columns=columns) as session:
             session.wait_for(r"/help for commands[^\n]*\n(?:  [^\n]*\n)?\n❯ Ask", regex=True)
-            told = session.text[: session.text.index("\n\n❯")].splitlines()
+            introduction = session.text[: session.text.index("\n\n❯")].splitlines()
         memory = "1 memory · last session just now: fix the parser"
-        assert told[:3] == [f"clio {__version__}", "test-model · high · ask", "~/shop · work"]
-        assert memory in " ".join(" ".join(told).split()).replace("memory last", "memory · last")
+        assert introduction[:3] == [f"clio {__version__}", "test-model · high · ask", "~/shop · work"]
+        assert memory in " ".join(" ".join(introduction).split()).replace("memory last", "memory · last")
         with place.clio("-c", columns=columns) as session:
             session.wait_for("test-model")
             session.take_in(0.5)
@@ -117,7 +123,7 @@ def test_a_later_start_says_what_is_remembered_and_what_was_last(tmp_path: Path,
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-def test_a_plain_terminal_is_greeted_once_too(tmp_path: Path) -> None:
+def test_a_plain_terminal_shows_the_introduction_once_too(tmp_path: Path) -> None:
     place = make_place(tmp_path, visited=False, starts_python=True)
     for greeted in (True, False):
         with place.clio("--provider", "offline", TERM="dumb") as session:
@@ -129,7 +135,7 @@ def test_a_plain_terminal_is_greeted_once_too(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 def test_no_first_screen_below_a_message_that_was_sent_at_once(tmp_path: Path) -> None:
-    """The very first start still tells where the key is from."""
+    """Only the very first start still names the source of the key."""
     waits = (
         "import os, time\nimport clio.entrypoints.repl.welcome as welcome\nrender = welcome.render_welcome\n"
         "def render_later(*given, **named):\n"

@@ -1,4 +1,4 @@
-"""Objects of the start are excluded from garbage collection, and freed memory is returned to the system."""
+"""Objects made at the start are excluded from garbage collection, and freed memory is returned to the system."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""`clio gc`: what it calls waste and what it never touches, on real folders."""
+"""`clio gc` on real folders: what counts as unneeded and what is never removed."""
 
 import json
 import os
@@ -23,7 +23,7 @@ DAY_S = 86_400.0
 
 
 def old(path: Path, days: float = 30.0, data: bytes = b"x" * 1000) -> Path:
-    """A file last written so many days ago."""
+    """Write a file with a time this many days ago."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         path.write_bytes(data)
@@ -41,7 +41,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make_session(project: Path, output: str, words: str = "hi") -> SessionFiles:
-    """A closed session with one stored output, all of it old."""
+    """Make a closed old session with one stored output."""
     store = SessionStore(project / ".clio" / "sessions")
     session = store.new(project)
     handle = session.write_blob(output)
@@ -58,7 +58,7 @@ def make_session(project: Path, output: str, words: str = "hi") -> SessionFiles:
 
 
 def gc(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, object]:
-    """What one run says, as JSON."""
+    """Return the JSON report of a run."""
     capsys.readouterr()
     assert main(["gc", "--json", *options]) == 0
     return json.loads(capsys.readouterr().out)
@@ -68,7 +68,7 @@ def everything(*folders: Path) -> set[Path]:
     return {path for folder in folders for path in folder.rglob("*") if path.is_file()}
 
 
-def test_unneeded_files_are_removed_and_the_rest_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unneeded_files_are_removed_and_the_rest_is_kept(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clio, home = project / ".clio", Path(os.environ["CLIO_HOME"])
     files = make_session(project, "named " * 5000)
     waste = {
@@ -94,9 +94,9 @@ def test_unneeded_files_are_removed_and_the_rest_stays(project: Path, capsys: py
     assert dry["freed_bytes"] == 0 and isinstance(dry["can_be_freed_bytes"], int) and dry["can_be_freed_bytes"] > 5_000
     done = gc(capsys, "--yes")
     assert done["freed_bytes"] == dry["can_be_freed_bytes"] and done["problems"] == []
-    gone = before - everything(clio, home)
-    assert {path for path in gone if "objects" not in path.parts} == waste
-    assert len(gone) == len(waste) + 1
+    removed = before - everything(clio, home)
+    assert {path for path in removed if "objects" not in path.parts} == waste
+    assert len(removed) == len(waste) + 1
     assert {young, fresh_copy, cache, imports, notes, files.snapshot} <= everything(clio, home)
     assert not (clio / "sessions" / "gone-for-good").exists()
     session = SessionStore(files.folder).open(files.id)
@@ -107,10 +107,10 @@ def test_unneeded_files_are_removed_and_the_rest_stays(project: Path, capsys: py
     assert gc(capsys, "--yes", "--caches")["freed_bytes"] == 1000 and not cache.exists() and imports.exists()
 
 
-def test_sessions_go_only_when_it_is_reported_and_never_an_open_one(
+def test_sessions_are_removed_only_on_request_and_never_an_open_one(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gone, open_one = make_session(project, "a" * 9000), make_session(project, "b" * 9000)
+    removed, open_one = make_session(project, "a" * 9000), make_session(project, "b" * 9000)
     assert gc(capsys, "--yes")["freed_bytes"] == 0
     lock = FileLock(open_one.lock)
     assert lock.acquire()
@@ -120,10 +120,10 @@ def test_sessions_go_only_when_it_is_reported_and_never_an_open_one(
     finally:
         lock.release()
     assert isinstance(freed, int) and freed > 9000
-    assert not gone.any_exist() and not gone.attachments.exists() and open_one.any_exist()
+    assert not removed.any_exist() and not removed.attachments.exists() and open_one.any_exist()
 
 
-def test_a_lock_that_is_held_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_held_lock_is_kept(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lock = FileLock(project / ".clio" / "ltm.json.lock")
     assert lock.acquire()
     old(lock.path)
@@ -132,7 +132,7 @@ def test_a_lock_that_is_held_stays(project: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there by anybody")
-def test_a_write_that_goes_on_stays_however_old_it_is(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_write_in_progress_is_kept_however_old_it_is(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = project / ".clio" / "memories.json"
     left = old(project / ".clio" / "memories.json.0123456789ab.tmp")
     objects = old(Path(os.environ["CLIO_HOME"]) / "checkpoints" / "objects" / "ab" / "cd.0123456789ab.tmp")
@@ -150,7 +150,7 @@ def test_a_write_that_goes_on_stays_however_old_it_is(project: Path, capsys: pyt
     assert target.read_bytes() == b"one half and the other"
 
 
-def test_in_words_and_what_cannot_be_meant(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_report_and_invalid_arguments(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old(project / ".clio" / "ltm.json.0123456789ab.tmp")
     assert main(["gc"]) == 0
     shown = capsys.readouterr().out

@@ -22,7 +22,7 @@ def place(tmp_path: Path, server: ChatServer) -> Place:
     return place
 
 
-GUARD_S = 1.2  # keys pressed sooner after the question appeared are taken for typing and go to the next line
+GUARD_S = 1.2  # keys pressed sooner after a question appears count as typed for the next line
 
 
 def press_after_pause(clio: PtySession, key: str, shown: str) -> None:
@@ -34,7 +34,7 @@ def press_after_pause(clio: PtySession, key: str, shown: str) -> None:
     clio.wait_for(shown)
 
 
-def test_a_commit_is_shown_edited_and_made_and_its_text_goes_on_the_clipboard(place: Place, server: ChatServer) -> None:
+def test_a_commit_is_shown_edited_made_and_copied_to_the_clipboard(place: Place, server: ChatServer) -> None:
     write(place.project, {"calc.py": "two\n"})
     editor = place.home / "editor.sh"
     editor.write_text("#!/bin/sh\necho 'By hand.' >> \"$1\"\n", encoding="utf-8")
@@ -59,7 +59,9 @@ def test_a_commit_is_shown_edited_and_made_and_its_text_goes_on_the_clipboard(pl
     assert b"\x1b]52;c;" + base64.b64encode(b"Count to two\n\nAll of it.") in bytes(clio.raw)
 
 
-def test_escape_while_the_message_is_written_takes_one_by_rule_and_then_none(place: Place, server: ChatServer) -> None:
+def test_escape_while_the_message_is_written_uses_rules_and_a_second_one_cancels(
+    place: Place, server: ChatServer
+) -> None:
     write(place.project, {"calc.py": "two\n"})
     server.add(Reply(lambda request: [chunk({"content": "fix"}), Pause(60)]))
     with place.clio(**NOBODY) as clio:
@@ -73,7 +75,7 @@ def test_escape_while_the_message_is_written_takes_one_by_rule_and_then_none(pla
 
 
 @pytest.mark.fast
-def test_a_worktree_is_where_the_work_goes_on(place: Place, server: ChatServer) -> None:
+def test_work_continues_in_a_worktree(place: Place, server: ChatServer) -> None:
     server.add(text("hello from the side"))
     with place.clio("--worktree", "side", **NOBODY) as clio:
         clio.wait_for("test-model")

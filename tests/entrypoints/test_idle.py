@@ -20,15 +20,15 @@ from tests.support.own_sessions import own_store
 from tests.support.waiting import SteppedLoop, run_stepped, wait_until, wait_until_async
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-SAID = "We deploy from main on Fridays, and the API listens on port 8080."
+STATEMENT = "We deploy from main on Fridays, and the API listens on port 8080."
 
 
 def store_of(place: Place) -> SessionStore:
     return own_store(place.project, place.home / ".clio")
 
 
-def make_session(place: Place, said: str = SAID) -> None:
-    """An earlier session in which the user says something that stays true."""
+def make_session(place: Place, said: str = STATEMENT) -> None:
+    """Make an earlier session in which the user states something permanent."""
     session = store_of(place).new(place.project)
     now = time.time() - 3_600
     session.append(UserMessage(content=said, created=now))
@@ -65,7 +65,7 @@ def test_consolidation_runs_while_idle_and_is_reported_above_the_prompt(tmp_path
 
 @posix
 @pytest.mark.parametrize("how", ["off", "incognito", "memory off"])
-def test_it_never_consolidates_unasked_when_off(tmp_path: Path, how: str) -> None:
+def test_it_never_consolidates_automatically_when_off(tmp_path: Path, how: str) -> None:
     place = make_place(tmp_path)
     make_session(place)
     options = ["--incognito"] if how == "incognito" else []
@@ -86,13 +86,13 @@ def test_it_never_consolidates_unasked_when_off(tmp_path: Path, how: str) -> Non
 
 
 @posix
-def test_leaving_consolidates_the_session_and_reports_what_was_learned(tmp_path: Path) -> None:
+def test_exit_consolidates_the_session_and_reports_the_result(tmp_path: Path) -> None:
     with ChatServer() as server:
         server.add(text("Understood."), text("Hello again."))
         place = make_place(tmp_path, server)
         with place.clio() as clio:
             at_prompt(clio)
-            clio.line(SAID)
+            clio.line(STATEMENT)
             clio.wait_for("Understood.")
             at_prompt(clio)
             clio.key("ctrl-d")
@@ -106,11 +106,11 @@ def test_leaving_consolidates_the_session_and_reports_what_was_learned(tmp_path:
             at_prompt(clio)
             clio.key("ctrl-d")
             assert clio.wait_exit() == 0
-            assert "consolidated:" not in clio.everything  # nothing was said that lasts
+            assert "consolidated:" not in clio.everything  # nothing permanent was said
 
 
 @posix
-def test_every_exit_learns_from_its_session_and_idle_time_from_the_current_one(tmp_path: Path) -> None:
+def test_every_exit_consolidates_its_session_and_idle_time_the_current_one(tmp_path: Path) -> None:
     said = ["The API listens on port 8080.", "We deploy from main on Fridays.", "The staging database is read-only."]
     with ChatServer([text("Understood.")] * 4) as server:
         place = make_place(tmp_path, server)
@@ -137,7 +137,7 @@ def test_every_exit_learns_from_its_session_and_idle_time_from_the_current_one(t
 
 
 @posix
-def test_leaving_without_a_word_is_leaving(tmp_path: Path) -> None:
+def test_exit_without_a_message_consolidates_nothing(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     make_session(place)
     settings(place, "")
@@ -148,8 +148,8 @@ def test_leaving_without_a_word_is_leaving(tmp_path: Path) -> None:
     assert not (place.project / ".clio" / "sleep.json").exists()
 
 
-class Sleeper:
-    """A night that lasts until it is stopped, and what was told of it."""
+class FakeConsolidation:
+    """A consolidation that lasts until it is stopped, and records its reports."""
 
     def __init__(self, *, lasts: bool = True) -> None:
         self.begun = threading.Event()
@@ -176,9 +176,9 @@ async def happened(event: threading.Event) -> None:
     await asyncio.wait_for(asyncio.to_thread(event.wait), 10)
 
 
-def test_the_first_key_ends_it_and_a_quiet_time_begins_it_again() -> None:
+def test_the_first_key_stops_it_and_idle_time_starts_it_again() -> None:
     async def run() -> None:
-        sleeper = Sleeper()
+        sleeper = FakeConsolidation()
         idle = sleeper.idle()
         with idle.watch_idle_time():
             await happened(sleeper.begun)
@@ -192,9 +192,9 @@ def test_the_first_key_ends_it_and_a_quiet_time_begins_it_again() -> None:
     asyncio.run(run())
 
 
-def test_keys_put_it_off_and_nothing_runs_between_them() -> None:
+def test_keys_delay_it_and_nothing_runs_between_them() -> None:
     async def run(loop: SteppedLoop) -> None:
-        sleeper = Sleeper(lasts=False)
+        sleeper = FakeConsolidation(lasts=False)
         idle = sleeper.idle(0.2)
         with idle.watch_idle_time():
             for _ in range(30):
@@ -211,10 +211,10 @@ def test_keys_put_it_off_and_nothing_runs_between_them() -> None:
     run_stepped(run)
 
 
-def test_it_waits_for_what_runs() -> None:
+def test_it_waits_for_running_work() -> None:
     async def run(loop: SteppedLoop) -> None:
         busy = True
-        sleeper = Sleeper(lasts=False)
+        sleeper = FakeConsolidation(lasts=False)
         idle = sleeper.idle(1.0, is_busy=lambda: busy)
         with idle.watch_idle_time():
             for _ in range(3):
@@ -230,7 +230,7 @@ def test_it_waits_for_what_runs() -> None:
 
 def test_a_consolidation_that_ends_during_a_turn_is_reported_before_the_next_line() -> None:
     async def run() -> None:
-        sleeper = Sleeper()
+        sleeper = FakeConsolidation()
         idle = sleeper.idle()
         with idle.watch_idle_time():
             await happened(sleeper.begun)
@@ -247,7 +247,7 @@ def test_a_consolidation_that_ends_during_a_turn_is_reported_before_the_next_lin
 
 def test_it_consolidates_once_until_a_key_is_pressed() -> None:
     async def run(loop: SteppedLoop) -> None:
-        sleeper = Sleeper(lasts=False)
+        sleeper = FakeConsolidation(lasts=False)
         idle = sleeper.idle(1.0)
         with idle.watch_idle_time():
             for _ in range(3):

@@ -1,4 +1,4 @@
-"""`clio init` creates `.clio/`, overwrites nothing and changes no `.gitignore` unasked."""
+"""`clio init` creates `.clio/`, overwrites nothing and changes no `.gitignore` without a question."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def asked(place: Place) -> list[str]:
 
 
 @pytest.mark.fast
-def test_it_writes_the_files_says_what_each_is_and_leaves_gitignore_alone(place: Place) -> None:
+def test_it_writes_the_files_explains_each_and_leaves_gitignore_alone(place: Place) -> None:
     done = init(place)
     assert (done.returncode, done.stderr) == (0, "")
     assert {path.name for path in (place.project / ".clio").iterdir()} == FILES
@@ -58,7 +58,7 @@ def test_it_writes_the_files_says_what_each_is_and_leaves_gitignore_alone(place:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_what_it_writes_changes_nothing_until_someone_writes_in_it(place: Place) -> None:
+def test_the_new_files_change_nothing_until_they_are_edited(place: Place) -> None:
     init(place)
     assert read_settings_file(place.project / ".clio" / "config.yaml", "config.yaml") == ()
     assert read_servers(place.home / ".clio", place.project, lambda value: False) == FoundServers()
@@ -68,7 +68,7 @@ def test_what_it_writes_changes_nothing_until_someone_writes_in_it(place: Place)
     assert asked(place) == ["- Use tabs."]
 
 
-def test_the_second_time_nothing_is_written(place: Place) -> None:
+def test_a_second_run_writes_nothing(place: Place) -> None:
     init(place, "--yes")
     before = tree(place.project)
     done = init(place, "--yes")
@@ -77,7 +77,7 @@ def test_the_second_time_nothing_is_written(place: Place) -> None:
     assert tree(place.project) == before
 
 
-def test_a_file_that_is_there_stays_and_the_others_come(place: Place) -> None:
+def test_an_existing_file_is_kept_and_the_others_are_created(place: Place) -> None:
     own = place.project / ".clio" / "config.yaml"
     own.parent.mkdir()
     own.write_text("max_steps: 5\n", encoding="utf-8")
@@ -86,7 +86,7 @@ def test_a_file_that_is_there_stays_and_the_others_come(place: Place) -> None:
     assert "config.yaml      kept" in done.stdout and "instructions.md  written" in done.stdout
 
 
-def test_agents_md_makes_instructions_needless(place: Place) -> None:
+def test_with_agents_md_no_instructions_file_is_created(place: Place) -> None:
     (place.project / "AGENTS.md").write_text("Use tabs.\n", encoding="utf-8")
     assert mentions(init(place).stdout, "left out", "AGENTS.md exists")
     assert not (place.project / ".clio" / "instructions.md").exists()
@@ -103,7 +103,7 @@ def test_a_dry_run_writes_nothing(place: Place) -> None:
     ("old", "new"),
     [(b"", b".clio/\n"), (b"dist", b"dist\n.clio/\n"), (b"a\r\nb\r\n", b"a\r\nb\r\n.clio/\r\n")],
 )
-def test_yes_adds_the_line_in_the_files_own_style(place: Place, old: bytes, new: bytes) -> None:
+def test_yes_adds_the_line_in_the_style_of_the_file(place: Place, old: bytes, new: bytes) -> None:
     (place.project / ".gitignore").write_bytes(old)
     assert init(place, "--yes").returncode == 0
     assert (place.project / ".gitignore").read_bytes() == new
@@ -119,7 +119,7 @@ def test_a_user_is_asked(place: Place, answer: str, there: bool, columns: int, r
     assert (place.project / ".gitignore").exists() is there
 
 
-def test_where_it_must_not_be(place: Place) -> None:
+def test_folders_in_which_init_is_refused(place: Place) -> None:
     done = init(place, cwd=place.home)
     assert (done.returncode, "clio's own" in done.stderr) == (2, True)
     done = init(place, "--incognito")
@@ -130,21 +130,21 @@ def test_where_it_must_not_be(place: Place) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_named(place: Place) -> None:
+def test_a_read_only_folder_is_named(place: Place) -> None:
     place.project.chmod(0o500)
     done = init(place)
     place.project.chmod(0o700)
     assert (done.returncode, "shop" in done.stderr) == (1, True)
 
 
-def test_flags_of_init_belong_to_init(place: Place) -> None:
+def test_flags_of_init_are_refused_elsewhere(place: Place) -> None:
     for words in (["--yes"], ["doctor", "--dry-run"], ["--yes", "memory", "list"]):
         argv = [sys.executable, "-m", "clio", *words]
         done = subprocess.run(argv, cwd=place.project, env=place.env(), capture_output=True, text=True, check=False)
         assert done.returncode == 2 and words[-1 if words[0] == "doctor" else 0] in done.stderr
 
 
-def test_the_wheel_carries_the_example(tmp_path: Path) -> None:
+def test_the_wheel_contains_the_example(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-500:] + done.stderr[-500:]

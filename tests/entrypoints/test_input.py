@@ -1,4 +1,4 @@
-"""What a user types besides words, in a real terminal of three sizes with a real server."""
+"""Input other than messages, in a real terminal of three sizes with a real server."""
 
 import base64
 import os
@@ -55,7 +55,7 @@ def test_a_mention_is_completed_and_shown_and_sent(place: Place, server: ChatSer
         assert "+ clio" not in clio.text.rpartition("❯")[2]
 
 
-def test_tab_takes_a_mention_too(place: Place, server: ChatServer) -> None:
+def test_tab_completes_a_mention_too(place: Place, server: ChatServer) -> None:
     server.add(text("ok"))
     with place.clio() as clio:
         begun(clio).send("see @READ")
@@ -66,7 +66,9 @@ def test_tab_takes_a_mention_too(place: Place, server: ChatServer) -> None:
 
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES)
-def test_a_command_is_run_shown_and_offered_once(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+def test_a_command_is_run_shown_and_offered_to_the_model_once(
+    place: Place, server: ChatServer, columns: int, lines: int
+) -> None:
     server.add(text("It says hello."), text("Nothing new."))
     with place.clio(columns=columns, lines=lines) as clio:
         begun(clio).send("!echo hel''lo")
@@ -94,14 +96,14 @@ def test_two_signs_offer_nothing_and_a_failure_is_reported(place: Place, server:
     assert "quiet" not in said(server)
 
 
-def test_pieces_of_the_output_of_an_own_command_are_printed_as_one(place: Place) -> None:
+def test_output_of_a_typed_command_in_pieces_is_printed_as_one(place: Place) -> None:
     with place.clio() as clio:
         begun(clio).line("!for n in 1 2 3; do printf 'piece '; sleep 0.2; echo $n; sleep 0.2; done; printf end")
         clio.wait_for("exit 0")
         assert "\npiece 1\npiece 2\npiece 3\nend\nexit 0" in clio.everything
 
 
-def test_esc_stops_a_typed_command_and_what_it_started(place: Place) -> None:
+def test_escape_stops_a_typed_command_and_its_child_processes(place: Place) -> None:
     with place.clio() as clio:
         begun(clio).line("!echo begun; sh -c 'echo $$ > child.pid; sleep 1000'")
         clio.wait_for(r"\n *begun", regex=True)
@@ -130,7 +132,7 @@ def test_a_dumb_terminal_runs_commands_too(place: Place) -> None:
         assert clio.wait_exit() == 0
 
 
-def test_a_memory_is_kept_and_can_be_taken_back(place: Place) -> None:
+def test_a_memory_is_saved_and_can_be_undone(place: Place) -> None:
     with place.clio() as clio:
         begun(clio).send("#we deploy on --fridays only")
         clio.wait_for("Enter to save to memory")
@@ -162,7 +164,7 @@ def test_earlier_lines_of_all_projects_are_searched(place: Place, columns: int, 
         clio.wait_for(r"[❯>] run the payment tests", regex=True)
 
 
-def test_vi_keys_are_shown_and_work(place: Place, server: ChatServer) -> None:
+def test_vi_mode_is_shown_and_works(place: Place, server: ChatServer) -> None:
     server.add(text("ok"))
     (place.home / ".clio" / "config.yaml").write_text("editing: vi\n", encoding="utf-8")
     with place.clio() as clio:
@@ -189,7 +191,7 @@ def test_the_line_is_edited_in_the_users_editor(place: Place, server: ChatServer
     assert said(server).endswith("a polished line")
 
 
-def test_a_megabyte_is_pasted_as_a_chip_and_bounded(place: Place, server: ChatServer) -> None:
+def test_a_pasted_megabyte_is_a_chip_and_shortened(place: Place, server: ChatServer) -> None:
     server.add(text("noted"))
     log = "".join(f"line {number} of the log\n" for number in range(45_000))
     with place.clio(CLIO_CONTEXT_WINDOW="32000") as clio:
@@ -202,7 +204,7 @@ def test_a_megabyte_is_pasted_as_a_chip_and_bounded(place: Place, server: ChatSe
     assert said(server).endswith("what broke?")
 
 
-def test_a_picture_that_is_dropped_becomes_a_mention(place: Place, server: ChatServer, tmp_path: Path) -> None:
+def test_a_dropped_picture_becomes_a_mention(place: Place, server: ChatServer, tmp_path: Path) -> None:
     server.add(text("a cat"))
     picture = place.project / "my shot.png"
     picture.write_bytes(PNG)
@@ -216,7 +218,9 @@ def test_a_picture_that_is_dropped_becomes_a_mention(place: Place, server: ChatS
     assert said(server)[1]["image_url"]["url"] == "data:image/png;base64," + base64.b64encode(PNG).decode("ascii")
 
 
-def test_a_picture_comes_from_the_clipboard_or_a_sentence(place: Place, server: ChatServer, tmp_path: Path) -> None:
+def test_a_picture_is_pasted_from_the_clipboard_or_the_failure_explained(
+    place: Place, server: ChatServer, tmp_path: Path
+) -> None:
     server.add(text("a cat"))
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -236,7 +240,7 @@ def test_a_picture_comes_from_the_clipboard_or_a_sentence(place: Place, server: 
     assert re.match(r"data:image/png;base64,", said(server)[1]["image_url"]["url"])
 
 
-def test_the_servers_models_are_offered(tmp_path: Path) -> None:
+def test_models_of_the_server_are_completed(tmp_path: Path) -> None:
     with ChatServer(models=[{"id": "small-one"}, {"id": "large-one"}]) as server:
         place = make_place(tmp_path, server)
         with place.clio(CLIO_CONTEXT_WINDOW="32000") as clio:

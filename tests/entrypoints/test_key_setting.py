@@ -1,4 +1,4 @@
-"""The setting `keys` in a real terminal: at the prompt, while a turn runs, and in the help."""
+"""The setting `keys` in a real terminal: at the prompt, during a turn, and in the help."""
 
 import sys
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminal
 F2 = "\x1bOQ"
 
 
-def test_another_key_does_what_the_usual_one_did(place: Place, server: ChatServer) -> None:
+def test_another_key_replaces_the_default_one(place: Place, server: ChatServer) -> None:
     (place.home / ".clio" / "config.yaml").write_text("keys: {mode: f2, editor: c-y}\n", encoding="utf-8")
     server.add(text("Answered."))
     editor = place.home / "editor"
@@ -21,8 +21,8 @@ def test_another_key_does_what_the_usual_one_did(place: Place, server: ChatServe
         at_prompt(session)
         session.send(F2)
         session.wait_for("test-model · edits")
-        session.send("\x1b[Z")  # Shift-Tab does nothing any more
-        session.send("\x07x")  # nor does Ctrl-G
+        session.send("\x1b[Z")  # Shift-Tab has no effect now
+        session.send("\x07x")  # nor has Ctrl-G
         session.wait_for("❯ x")
         session.take_in(0.3)
         assert "test-model · edits" in session.text
@@ -56,7 +56,7 @@ def test_the_line_is_edited_with_ctrl_g(place: Place) -> None:
         ("[f2]", "a mapping from an action to a key"),
     ],
 )
-def test_a_wrong_key_is_refused_with_its_line(place: Place, keys: str, told: str) -> None:
+def test_an_invalid_key_is_refused_with_its_line(place: Place, keys: str, told: str) -> None:
     (place.home / ".clio" / "config.yaml").write_text(f"keys: {keys}\n", encoding="utf-8")
     done = clio(place, "-p", "hello")
     assert done.returncode == 2
@@ -67,7 +67,7 @@ def test_a_wrong_key_is_refused_with_its_line(place: Place, keys: str, told: str
     ("own", "projects", "told"),
     [
         ("{reasoning: f2}", "{output: f2}", "keys.output: f2 is already bound to reasoning (~/.clio/config.yaml:1)"),
-        ("{reasoning: f2}", "{output: c-t}", ""),  # the usual key of reasoning is free
+        ("{reasoning: f2}", "{output: c-t}", ""),  # the default key of reasoning is free
         ("{reasoning: f2}", "{editor: c-o}", "c-o is already bound to output"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Real screens in another language: every sentence is in the catalogue, and none of it reaches the model."""
+"""Real screens in another language: every sentence is in the catalogue, and none is sent to the model."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from tests.support.pty_session import PtySession
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 
-# What is left of a screen without these has no letter but accented ones: data, names, and what is typed.
+# Without these, a screen contains only accented letters: they are data, names, and typed text.
 _DATA = (
     r"`[^`\n]*`",  # code
     r"\S*[/~]\S*",  # paths, addresses, commands with a slash
@@ -26,7 +26,7 @@ _DATA = (
     r"\w+[._]\w+(?:[._]\w+)*",  # file names, settings
     r"'[^'\n]*'|“[^”\n]*”",  # quoted values
     r"\bclio(?: (?:[a-z|]+|[A-Z…]+))*",  # the program and its commands
-    r"\[[^\]\n]*\]",  # the form of an argument
+    r"\[[^\]\n]*\]",  # the placeholder of an argument
     r"\b[A-Z]+\b…?",
     r"\b[A-Z]-\w+|\b(?:tab|esc|enter|ctrl|space)\b",
     r"\b\w+\|[\w|]+",
@@ -34,7 +34,7 @@ _DATA = (
     r"[$:@#]\w+",
 )
 _WORD = re.compile(r"[A-Za-z]{3,}")
-# Words that stand for something with this very name: modes, servers, programs, encodings, marks of findings.
+# Words that are names themselves: modes, servers, programs, encodings, severities.
 _NAMES = frozenset(
     """
     acp aider all alt backspace ctrl exit mkfs keys shift space vectors
@@ -168,6 +168,6 @@ def test_no_sentence_of_a_screen_bypasses_the_catalogue_and_none_reaches_the_mod
 
 
 def at_pseudo_prompt(session: PtySession) -> None:
-    """Wait until no turn runs and the line is empty, with the status below it."""
+    """Wait until no turn runs and the line is empty, with the status line below it."""
     idle = r"\A(?![\s\S]*" + accent("to interrupt") + r")[\s\S]*❯ "
     session.wait_for_screen(idle + accent("Ask clio") + r"[^\n]*\n+[^\n]*test-model · [^\n]*\Z")

@@ -18,7 +18,7 @@ PAGER = f"{sys.executable} -c \"import sys; words = sys.stdin.read().split(); pr
 
 
 @pytest.mark.parametrize(("columns", "lines", "last"), [(80, 24, 3000), (40, 15, 900), (200, 60, 900)])
-def test_a_whole_output_is_printed_and_opened(
+def test_a_complete_output_is_printed_and_opened(
     place: Place, server: ChatServer, columns: int, lines: int, last: int
 ) -> None:
     server.add(tool_calls([("run_command", {"command": f"seq 1 {last}"})]), text("Counted."))
@@ -37,7 +37,7 @@ def test_a_whole_output_is_printed_and_opened(
 
 
 @pytest.mark.skipif(shutil.which("less") is None, reason="needs less")
-def test_the_pager_opens_in_a_running_turn_which_goes_on_behind_it(place: Place, server: ChatServer) -> None:
+def test_the_pager_opens_during_a_turn_which_continues_behind_it(place: Place, server: ChatServer) -> None:
     words = " ".join(f"word{number}" for number in range(60))
     server.add(tool_calls(LIST), text(words, chunk_size=8, pause_s=0.03))
     with place.clio("--approve", "all", PAGER="less -R") as clio:
@@ -47,11 +47,11 @@ def test_the_pager_opens_in_a_running_turn_which_goes_on_behind_it(place: Place,
         clio.send("\x0f")
         clio.wait_for("[exit 0")
         assert "word" not in clio.text
-        clio.key("ctrl-c")  # less's own key: the turn takes no notice
+        clio.key("ctrl-c")  # a key of less, which the turn ignores
         end = time.monotonic() + clio.timeout_s
         while (
             "(END)" not in clio.text
-        ):  # the signal discards keys typed at the same moment: less shows it takes keys again
+        ):  # the signal discards keys typed at the same moment: less shows that it accepts keys again
             assert time.monotonic() < end, clio.text
             clio.send("G")
             clio.take_in(0.2)
@@ -63,7 +63,7 @@ def test_the_pager_opens_in_a_running_turn_which_goes_on_behind_it(place: Place,
 
 
 @pytest.mark.skipif(shutil.which("less") is None, reason="needs less")
-def test_a_turn_that_ends_behind_the_pager_is_shown_when_it_is_left(place: Place, server: ChatServer) -> None:
+def test_a_turn_that_ends_behind_the_pager_is_shown_when_the_pager_is_closed(place: Place, server: ChatServer) -> None:
     words = " ".join(f"word{number}" for number in range(30))
     server.add(tool_calls(LIST), text(words, chunk_size=8, pause_s=0.03))
     with place.clio("--approve", "all", PAGER="less -R") as clio:
@@ -90,7 +90,7 @@ def test_without_a_call_there_is_nothing_to_open(place: Place) -> None:
         clio.wait_for("no tool has been called yet")
 
 
-def test_the_calls_of_a_turn_are_listed_and_each_can_be_looked_at(place: Place, server: ChatServer) -> None:
+def test_the_calls_of_a_turn_are_listed_and_each_can_be_opened(place: Place, server: ChatServer) -> None:
     calls = [("run_command", {"command": "echo first"}), ("run_command", {"command": "echo other; exit 3"})]
     server.add(tool_calls(calls), text("Done."))
     with place.clio("--approve", "all") as clio:
@@ -105,7 +105,9 @@ def test_the_calls_of_a_turn_are_listed_and_each_can_be_looked_at(place: Place, 
 
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES)
-def test_thinking_is_folded_shown_by_a_key_and_kept(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+def test_reasoning_is_collapsed_shown_by_a_key_and_kept(
+    place: Place, server: ChatServer, columns: int, lines: int
+) -> None:
     thought = "First I look at it. " * 4
     server.add(text("Done.", reasoning=thought + "\n" + thought + "\nand so on", pause_s=0), text("Again."))
     with place.clio(columns=columns, lines=lines) as clio:
@@ -118,7 +120,9 @@ def test_thinking_is_folded_shown_by_a_key_and_kept(place: Place, server: ChatSe
 
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES)
-def test_the_line_below_says_how_full_the_window_is(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+def test_the_status_line_shows_how_full_the_window_is(
+    place: Place, server: ChatServer, columns: int, lines: int
+) -> None:
     (place.project / ".git").mkdir()
     (place.project / ".git" / "HEAD").write_text("ref: refs/heads/work\n", encoding="utf-8")
     server.add(text("Yes.", usage=(16_000, 500)))

@@ -1,4 +1,4 @@
-"""A program that fails with a key in every message says so without it: in the turn, a thread, a task, an object."""
+"""A program that fails with a key in its message reports no key: in the turn, a thread, a task, an object."""
 
 import os
 import subprocess
@@ -49,7 +49,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize("flags", [[], ["--debug"]], ids=["plain", "debug"])
-def test_no_report_of_a_failure_holds_a_secret(tmp_path: Path, flags: list[str]) -> None:
+def test_no_report_of_a_failure_contains_a_secret(tmp_path: Path, flags: list[str]) -> None:
     (tmp_path / ".clio").mkdir()
     settings = f'redact_patterns: ["ACME-\\\\d+"]\napi_key: {SET}\nprovider: offline\n'
     (tmp_path / ".clio" / "config.yaml").write_text(settings, encoding="utf-8")

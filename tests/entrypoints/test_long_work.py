@@ -1,4 +1,4 @@
-"""Work that takes long, in a real terminal: a bar while it runs, Esc ends it, and what is typed meanwhile is kept."""
+"""Long work in a real terminal: a progress bar, Esc ends it, and text typed meanwhile is kept."""
 
 import sys
 from pathlib import Path
@@ -43,13 +43,13 @@ def place(tmp_path: Path) -> Place:
 
 
 def wait_for_the_sixth(place: Place, clio: PtySession) -> None:
-    """The bar says so before the sixth file is begun: an end that comes in between leaves one more."""
+    """Wait until the bar shows the sixth file, before it is read: ending during it would leave one more."""
     clio.wait_for("▰▰▰▰▰▱▱▱▱▱ 50 %")
     wait_until(lambda: (place.project / "reading").exists(), clio.timeout_s)
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (60, 15)])
-def test_documents_are_read_beside_the_shell(place: Place, columns: int, lines: int) -> None:
+def test_documents_are_read_in_the_background_of_the_shell(place: Place, columns: int, lines: int) -> None:
     with place.clio(code=SLOW, columns=columns, lines=lines) as clio:
         clio.wait_for("offline · ")
         clio.line("/docs add notes")

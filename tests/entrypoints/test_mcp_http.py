@@ -1,4 +1,4 @@
-"""`clio mcp --http` as a real process: who is let in, what they may do, and how it ends."""
+"""`clio mcp --http` as a real process: authentication, permissions, and how it ends."""
 
 import asyncio
 import http.client
@@ -44,7 +44,7 @@ class Served:
         self.port, self.token, self.process = port, token, process
 
     def ask(self, message: object = TOOLS, method: str = "POST", path: str = "/mcp", **headers: str) -> tuple[int, str]:
-        """Return status and body; a header whose value is empty is left out."""
+        """Return status and body; a header with an empty value is omitted."""
         given = {
             "Host": f"127.0.0.1:{self.port}",
             "Authorization": f"Bearer {self.token}",
@@ -85,7 +85,7 @@ def serving(place: Place, *flags: str) -> Generator[Served]:
         process.stderr.close() if process.stderr else None
 
 
-def test_who_is_let_in_and_that_nothing_can_be_written(place: Place) -> None:
+def test_authentication_is_required_and_nothing_can_be_written(place: Place) -> None:
     with serving(place) as server:
         status, text = server.ask()
         assert status == 200
@@ -119,7 +119,7 @@ def test_who_is_let_in_and_that_nothing_can_be_written(place: Place) -> None:
         assert server.ask()[0] == 200, "the right token is not locked out"
 
 
-def test_a_request_with_two_ends_is_refused_and_its_rest_is_not_read(place: Place) -> None:
+def test_a_request_with_two_lengths_is_refused_and_its_rest_is_not_read(place: Place) -> None:
     body = json.dumps(TOOLS)
     with serving(place) as server, socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         head = (
@@ -134,7 +134,7 @@ def test_a_request_with_two_ends_is_refused_and_its_rest_is_not_read(place: Plac
     assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1
 
 
-def test_what_is_remembered_has_no_control_characters(place: Place) -> None:
+def test_saved_text_has_no_control_characters(place: Place) -> None:
     with serving(place, "--write") as server:
         call = {"name": "remember", "arguments": {"content": "a\x00 \x1b]0;title\x07b\u202e c", "type": "fact"}}
         status, text = server.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
@@ -142,7 +142,7 @@ def test_what_is_remembered_has_no_control_characters(place: Place) -> None:
         assert json.loads(text)["result"]["structuredContent"]["memory"]["content"] == "a b c"
 
 
-def test_connections_that_send_nothing_do_not_keep_others_out(place: Place) -> None:
+def test_idle_connections_do_not_block_others(place: Place) -> None:
     with serving(place) as server, ExitStack() as stack:
         held: list[socket.socket] = []
         for number in range(_MAX_CONNECTIONS):
@@ -153,7 +153,7 @@ def test_connections_that_send_nothing_do_not_keep_others_out(place: Place) -> N
             held.append(connection)
         if (status := server.ask()[0]) != 200:
             assert status == 503
-            # The server itself ends each of them; a slow machine only takes longer.
+            # The server ends each of them itself; a slow machine only takes longer.
             assert [connection.recv(1) for connection in held] == [b""] * len(held)
         assert server.ask()[0] == 200
 
@@ -168,7 +168,7 @@ def test_a_second_request_on_a_connection_is_limited_too(place: Place) -> None:
         connection.close()
 
 
-def test_writing_has_to_be_allowed_and_the_sdks_client_is_served(place: Place) -> None:
+def test_writing_must_be_allowed_and_the_sdks_client_is_served(place: Place) -> None:
     async def remember(server: Served) -> list[str]:
         import httpx2
         from mcp import Client
@@ -188,7 +188,7 @@ def test_writing_has_to_be_allowed_and_the_sdks_client_is_served(place: Place) -
 
 
 @pytest.mark.fast
-def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+def test_errors_are_reported(tmp_path: Path) -> None:
     for words, said in (
         (["--http", "--port", "x"], "--port"),
         (["--http", "--write", "--read-only"], "--write"),
@@ -210,7 +210,7 @@ def test_a_port_in_use_and_incognito_are_refused(place: Place) -> None:
 
 
 @pytest.mark.fast
-def test_each_project_has_a_token_of_its_own_that_lasts(tmp_path: Path) -> None:
+def test_each_project_has_its_own_permanent_token(tmp_path: Path) -> None:
     one, other = (find_token_file(tmp_path, tmp_path / name / "shop") for name in ("a", "b"))
     first = read_token(one)
     assert read_token(one) == first
@@ -226,7 +226,7 @@ def test_each_project_has_a_token_of_its_own_that_lasts(tmp_path: Path) -> None:
 
 
 @pytest.mark.fast
-def test_a_bucket_is_empty_after_its_burst_and_fills_again() -> None:
+def test_a_token_bucket_is_empty_after_its_burst_and_fills_again() -> None:
     bucket = Bucket(per_second=1_000_000.0, burst=2.0)
     slow = Bucket(per_second=0.001, burst=2.0)
     assert [slow.take() > 0 for _ in range(3)] == [False, False, True]
@@ -234,7 +234,7 @@ def test_a_bucket_is_empty_after_its_burst_and_fills_again() -> None:
 
 
 def test_an_answer_is_sent_at_once() -> None:
-    """Else its text waits until the client has confirmed its headers, 40 ms later."""
+    """Otherwise its body waits until the client has acknowledged its headers, 40 ms later."""
     listener = open_socket(HttpOptions(port=0))
     with listener, socket.create_connection(listener.getsockname()):
         accepted, _ = listener.accept()

@@ -1,4 +1,4 @@
-"""`clio mcp` as a real process, driven by the SDK's own client, by hand-written lines, and killed."""
+"""`clio mcp` as a real process, controlled by the SDK's own client and by hand-written lines, and killed."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def place(tmp_path: Path) -> Place:
 
 @asynccontextmanager
 async def client(place: Place, *flags: str, mode: str = "auto") -> AsyncIterator["Client"]:
-    """A client with a server of its own, started in another folder than the project's."""
+    """Yield a client with its own server, started in a folder other than the project's."""
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -70,7 +70,7 @@ async def wrong(client: "Client", name: str, **arguments: Any) -> str:
 
 
 def saying(number: int, verb: str = "digs") -> str:
-    """Unlike any other, so that each is a memory of its own."""
+    """Return a text unlike any other, so that each is a separate memory."""
     return f"{'abcdefghij'[number // 10] * 3}{'abcdefghij'[number % 10] * 3} {verb}"
 
 
@@ -79,7 +79,7 @@ def memories_of(place: Place) -> MemoryStore:
     return MemoryStore(place.project / ".clio", home, logs=ScopeLogs(place.project / ".clio", home), redact=str)
 
 
-def test_an_agent_remembers_and_the_next_one_recalls(place: Place) -> None:
+def test_one_agent_remembers_and_the_next_recalls(place: Place) -> None:
     async def first() -> str:
         async with client(place) as agent:
             offered = {tool.name: tool for tool in (await agent.list_tools()).tools}
@@ -124,7 +124,7 @@ def test_an_agent_remembers_and_the_next_one_recalls(place: Place) -> None:
     assert (place.home / "errors.txt").read_text(encoding="utf-8") == ""
 
 
-def test_two_servers_at_once_lose_nothing(place: Place) -> None:
+def test_two_simultaneous_servers_lose_nothing(place: Place) -> None:
     async def both() -> None:
         async with client(place) as one, client(place) as other:
             calls = [
@@ -143,7 +143,7 @@ def test_two_servers_at_once_lose_nothing(place: Place) -> None:
 
 
 class Lines:
-    """A server spoken to line by line."""
+    """A server process, used line by line."""
 
     def __init__(self, place: Place) -> None:
         self.process = subprocess.Popen(
@@ -165,7 +165,7 @@ class Lines:
         self.process.stdin.flush()
 
     def read(self) -> dict[str, Any]:
-        """Every line is a message: anything else on standard output fails here."""
+        """Read one message; any other output on standard output fails here."""
         assert self.process.stdout
         return json.loads(self.process.stdout.readline())
 
@@ -179,7 +179,7 @@ class Lines:
             stream.close()
 
 
-def test_a_killed_server_leaves_what_it_answered_and_nothing_by_halves(place: Place) -> None:
+def test_a_killed_server_has_saved_everything_it_confirmed(place: Place) -> None:
     server = Lines(place)
     assert server.hello["result"]["serverInfo"]["name"] == "clio"
     assert "never instructions" in server.hello["result"]["instructions"]
@@ -219,7 +219,7 @@ def test_it_ends_with_its_client_and_with_ctrl_c(place: Place) -> None:
         (("mcp", "--cwd", "nowhere"), "there is no such folder"),
     ],
 )
-def test_what_cannot_be_served_is_refused_in_a_sentence(place: Place, arguments: tuple[str, ...], said: str) -> None:
+def test_an_impossible_server_is_refused_in_a_sentence(place: Place, arguments: tuple[str, ...], said: str) -> None:
     done = clio(place, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
@@ -234,7 +234,7 @@ class Harness:
         self.memory = MemorySystem(project, self.store, incognito=False, ltm=True, home=project / "home")
 
     def ask(self, name: str, **arguments: Any) -> Answer:
-        """What a call gave, which is as its schema says."""
+        """Return the result of a call, after checking it with its schema."""
         answer = call_tool(self.memory, name, arguments, read_only=False)
         output = next(tool.output for tool in TOOLS if tool.name == name)
         validate(json.loads(json.dumps(answer.data)), output)
@@ -246,7 +246,7 @@ def harness(tmp_path: Path) -> Harness:
     return Harness(tmp_path)
 
 
-def test_project_knowledge_by_kind_and_by_words(harness: Harness) -> None:
+def test_project_knowledge_is_listed_by_kind_and_found_by_words(harness: Harness) -> None:
     assert harness.ask("project_knowledge").text == "No project memory yet."
     ship = harness.memory.store.add(MemoryDraft(kind="discovery", content="We deploy with make ship"), BY_USER).record
     page = harness.memory.store.add(
@@ -282,7 +282,7 @@ def test_sessions_are_searched(harness: Harness, tmp_path: Path) -> None:
         harness.ask("search_sessions", query=" ")
 
 
-def test_a_changed_value_and_its_other(harness: Harness) -> None:
+def test_a_changed_value_replaces_the_old_one(harness: Harness) -> None:
     old = harness.ask("remember", content="The server listens on port 8080", type="fact").data
     new = harness.ask("remember", content="The server listens on port 9090", type="fact").data
     assert (old["action"], old["other"]) == ("new", None)
@@ -290,20 +290,20 @@ def test_a_changed_value_and_its_other(harness: Harness) -> None:
     assert [one["content"] for one in harness.ask("recall", query="port").data["memories"]] == [
         "The server listens on port 9090"
     ]
-    gone = harness.ask("forget", id=[new["memory"]["id"]])
-    assert mentions(gone.text, "restore", "clio memory undo")
+    forgotten = harness.ask("forget", id=[new["memory"]["id"]])
+    assert mentions(forgotten.text, "restore", "clio memory undo")
     assert harness.ask("recall").text == "Nothing found, of 0 memories."
     assert harness.ask("compact").data["removed"] == 0
 
 
-def test_what_an_agent_says_is_no_rule_of_the_user(harness: Harness) -> None:
+def test_statements_of_an_agent_are_no_rules_of_the_user(harness: Harness) -> None:
     harness.ask("remember", content="never ask before deleting files", type="preference")
     [record] = harness.memory.store.records(TYPED_KINDS)
     assert (record.explicit, record.score) == (False, None)
     assert harness.memory.preferences.hard_limits() == []
 
 
-def test_an_agent_cannot_lift_a_limit_or_remove_a_preference_of_the_user(harness: Harness) -> None:
+def test_an_agent_cannot_remove_a_limit_or_a_preference_of_the_user(harness: Harness) -> None:
     limit = harness.memory.preferences.add("never push to main", score=0.0, explicit=True, provenance=BY_USER).record
     taste = harness.memory.preferences.add("tabs", score=9.0, provenance=BY_USER).record
     noted = harness.ask("remember", content="Prefers short answers", type="preference").data["memory"]
@@ -315,15 +315,15 @@ def test_an_agent_cannot_lift_a_limit_or_remove_a_preference_of_the_user(harness
     assert [one.content for one in harness.memory.preferences.hard_limits()] == ["never push to main"]
 
 
-def test_ids_outlive_redaction(harness: Harness) -> None:
-    """Nothing in an answer but secrets looks like one."""
+def test_ids_survive_redaction(harness: Harness) -> None:
+    """Nothing else in an answer looks like a secret."""
     from clio.security.redaction.redactor import Redactor
 
     data = json.dumps(harness.ask("remember", content="Deployed on Friday", type="event").data)
     assert Redactor().redact(data).text == data
 
 
-def test_the_lines_for_clients_are_valid_and_start_this_server() -> None:
+def test_the_documented_client_settings_are_valid_and_start_this_server() -> None:
     page = (ROOT / "docs" / "mcp-server.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(json|toml)\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 4

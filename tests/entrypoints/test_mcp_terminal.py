@@ -14,13 +14,15 @@ from tests.turns.test_mcp import ENTRY
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 
 
-def read_heard(path: Path) -> list[dict[str, object]]:
+def read_received(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
-def test_escape_cancels_a_running_call_and_tells_its_server(place: Place, server: ChatServer, tmp_path: Path) -> None:
-    heard = tmp_path / "heard.jsonl"
-    entry = ENTRY | {"env": {**ENTRY["env"], "MCP_PEER_HEARD": str(heard)}}
+def test_escape_cancels_a_running_call_and_notifies_its_server(
+    place: Place, server: ChatServer, tmp_path: Path
+) -> None:
+    received = tmp_path / "heard.jsonl"
+    entry = ENTRY | {"env": {**ENTRY["env"], "MCP_PEER_HEARD": str(received)}}
     (place.home / ".clio").mkdir(parents=True, exist_ok=True)
     (place.home / ".clio" / "mcp.yaml").write_text(json.dumps({"mcpServers": {"peer": entry}}), encoding="utf-8")
     server.add(
@@ -31,12 +33,12 @@ def test_escape_cancels_a_running_call_and_tells_its_server(place: Place, server
         clio.line("hang")
         clio.wait_for("yes")
         clio.send("y")
-        wait_until(lambda: any(one.get("method") == "tools/call" for one in read_heard(heard)))
+        wait_until(lambda: any(one.get("method") == "tools/call" for one in read_received(received)))
         clio.key("escape")
         clio.wait_for("interrupted")
-        wait_until(lambda: any(one.get("method") == "notifications/cancelled" for one in read_heard(heard)))
-        [call] = [one for one in read_heard(heard) if one.get("method") == "tools/call"]
-        [cancelled] = [one for one in read_heard(heard) if one.get("method") == "notifications/cancelled"]
+        wait_until(lambda: any(one.get("method") == "notifications/cancelled" for one in read_received(received)))
+        [call] = [one for one in read_received(received) if one.get("method") == "tools/call"]
+        [cancelled] = [one for one in read_received(received) if one.get("method") == "notifications/cancelled"]
         params = cancelled["params"]
         assert isinstance(params, dict) and params["requestId"] == call["id"]
         # The same process answers the next call.
@@ -44,7 +46,7 @@ def test_escape_cancels_a_running_call_and_tells_its_server(place: Place, server
         clio.wait_for("yes")
         clio.send("y")
         clio.wait_for("It is two.")
-    assert sum(one.get("method") == "initialize" for one in read_heard(heard)) <= 1
+    assert sum(one.get("method") == "initialize" for one in read_received(received)) <= 1
     assert [message["content"] for message in server.requests[1].body["messages"] if message["role"] == "tool"] == [
         "interrupted"
     ]

@@ -1,4 +1,4 @@
-"""Choosing model and effort in a real terminal: drawn as a list, narrowed by typing, read aloud, printed."""
+"""Choosing model and effort in a real terminal: as a list, filtered by typing, for screen readers, printed."""
 
 import sys
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def test_a_model_is_chosen_from_the_list_and_then_an_effort(place: Place) -> Non
     assert place.server.requests[-1].body["model"] == "gpt-5.1"
 
 
-def test_escape_chooses_nothing_and_leaves_the_line_as_it_was(place: Place) -> None:
+def test_escape_chooses_nothing_and_keeps_the_line(place: Place) -> None:
     with place.clio(columns=60, lines=16, CLIO_MODEL="gpt-5.1") as clio:
         clio.wait_for("gpt-5.1 · ask")
         clio.line("/model")
@@ -85,17 +85,17 @@ def test_the_list_fits_every_terminal(place: Place, columns: int, lines: int) ->
         clio.wait_exit()
 
 
-def test_read_aloud_the_list_is_reported_and_the_command_sets_it(place: Place) -> None:
+def test_for_a_screen_reader_the_list_is_printed_and_the_command_sets_it(place: Place) -> None:
     with place.clio("--screen-reader", CLIO_MODEL="gpt-5.1") as clio:
         clio.wait_for("you:")
-        for line, heard in (
+        for line, printed in (
             ("/effort", "row 5: effort: high; for hard problems"),
             ("/effort low", "Effort low for"),
         ):
             clio.send(line)
             clio.wait_for(f"you: {line}")
             clio.key("enter")
-            clio.wait_for(heard)
+            clio.wait_for(printed)
         clio.key("ctrl-d")
         clio.wait_exit()
 

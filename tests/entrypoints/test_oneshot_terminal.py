@@ -34,7 +34,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
-def test_markdown_is_laid_out(place: Place, term: str) -> None:
+def test_markdown_is_rendered(place: Place, term: str) -> None:
     assert place.server is not None
     place.server.add(tool_calls((("read_file", {"path": "a.md"}),)), text(ANSWER, chunk_size=3))
     (place.project / "a.md").write_text("x\n", encoding="utf-8")
@@ -47,13 +47,13 @@ def test_markdown_is_laid_out(place: Place, term: str) -> None:
         assert (b"\x1b[" in session.raw) is (term != "dumb")
 
 
-def test_a_pipe_gets_the_text_of_the_model(place: Place) -> None:
+def test_a_pipe_gets_the_models_text_unchanged(place: Place) -> None:
     assert place.server is not None
     place.server.add(text(ANSWER, chunk_size=3))
     assert clio(place, "-p", "what is the total?").stdout == ANSWER
 
 
-def test_a_screen_reader_gets_the_text_of_the_model_wrapped(place: Place) -> None:
+def test_a_screen_reader_gets_the_models_text_wrapped(place: Place) -> None:
     assert place.server is not None
     place.server.add(text("A **bold** word."))
     with place.clio("--screen-reader", "-p", "what is the total?") as session:

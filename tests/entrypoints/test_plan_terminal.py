@@ -26,20 +26,20 @@ ASKS = "yes, approval mode"
 
 
 def plan(*titles: str) -> Reply:
-    """The model writes this list."""
+    """Return a call of the model that writes this list."""
     return tool_calls(
         [("todo_operations", {"operation": "write", "todos": [{"title": title} for title in titles]})], usage=BILL
     )
 
 
 def update(**statuses: str) -> Reply:
-    """The model changes items: `update(_1="completed")`."""
+    """Return a call of the model that changes items: `update(_1="completed")`."""
     items = [{"id": int(name[1:]), "status": status} for name, status in statuses.items()]
     return tool_calls([("todo_operations", {"operation": "update", "todos": items})], usage=BILL)
 
 
 def editor(place: Place, shell: str) -> str:
-    """An editor that does this to the file `$1`."""
+    """Return an editor that does this to the file `$1`."""
     path = place.home / "editor.sh"
     path.write_text(f"#!/bin/sh\n{shell}\n", encoding="utf-8")
     path.chmod(0o755)
@@ -47,13 +47,13 @@ def editor(place: Place, shell: str) -> str:
 
 
 def picture(clio: PtySession) -> str:
-    """Scrollback and screen without what differs from run to run."""
+    """Return scrollback and screen without what differs between runs."""
     clio.take_in(0.3)
     return re.sub(r"· [\d.]+ s\b", "· N s", without_header(clio.everything)) + "\n"
 
 
 def check(name: str, shown: str) -> None:
-    """Compare with the golden screen; one that is missing is written, to be looked at."""
+    """Compare with the golden screen; a missing one is written, to be inspected."""
     path = GOLDEN / name
     if not path.exists():
         path.write_text(shown, encoding="utf-8")
@@ -62,12 +62,12 @@ def check(name: str, shown: str) -> None:
 
 
 def said(server: ChatServer, request: int = -1) -> str:
-    """The last words of the user in a request, with the context before them."""
+    """Return the last user message of a request with its context."""
     return [one for one in server.requests[request].body["messages"] if one["role"] == "user"][-1]["content"]
 
 
 @SIZES
-def test_a_plan_is_looked_at_and_carried_out(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+def test_a_plan_is_shown_and_executed(place: Place, server: ChatServer, columns: int, lines: int) -> None:
     server.add(
         plan(*ITEMS),
         text("The bug is in `calc.py`. Nothing else uses it.", usage=BILL),
@@ -92,7 +92,7 @@ def test_a_plan_is_looked_at_and_carried_out(place: Place, server: ChatServer, c
         assert all(len(line) <= columns for line in clio.lines)
 
 
-def test_the_item_in_work_is_on_the_status_line(place: Place, server: ChatServer) -> None:
+def test_the_current_item_is_in_the_status_line(place: Place, server: ChatServer) -> None:
     server.add(plan(*ITEMS), text("Well.", usage=BILL), update(_1="completed", _2="in_progress"))
     server.add(text("Working. " * 30, pause_s=0.1, usage=BILL))
     with place.clio(columns=100) as clio:
@@ -106,7 +106,7 @@ def test_the_item_in_work_is_on_the_status_line(place: Place, server: ChatServer
 
 
 @SIZES
-def test_a_plan_is_declined_with_a_reason_and_made_again(
+def test_a_declined_plan_is_revised_for_the_given_reason(
     place: Place, server: ChatServer, columns: int, lines: int
 ) -> None:
     server.add(plan(*ITEMS), text("Four steps."), plan(ITEMS[1]), text("Only the fix."))
@@ -143,7 +143,7 @@ def test_a_plan_is_edited_before_it_is_approved(place: Place, server: ChatServer
         assert "by whom" not in told
 
 
-def test_an_editor_that_fails_leaves_the_plan(place: Place, server: ChatServer) -> None:
+def test_a_failed_editor_leaves_the_plan(place: Place, server: ChatServer) -> None:
     server.add(plan(*ITEMS), text("Four steps."))
     with place.clio(EDITOR=editor(place, "exit 3")) as clio:
         clio.wait_for("test-model · ask")
@@ -155,7 +155,7 @@ def test_an_editor_that_fails_leaves_the_plan(place: Place, server: ChatServer) 
 
 
 @SIZES
-def test_a_key_goes_through_the_modes(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+def test_a_key_cycles_through_the_modes(place: Place, server: ChatServer, columns: int, lines: int) -> None:
     with place.clio(columns=columns, lines=lines) as clio:
         clio.wait_for("test-model · ask")
         for mode in ("edits", "plan", "ask"):
@@ -163,7 +163,7 @@ def test_a_key_goes_through_the_modes(place: Place, server: ChatServer, columns:
             clio.wait_for(rf"test-model · {mode}\b[^\n]*\Z", regex=True)
 
 
-def test_the_key_counts_for_the_next_call_of_a_running_turn(place: Place, server: ChatServer) -> None:
+def test_the_key_applies_to_the_next_call_of_a_running_turn(place: Place, server: ChatServer) -> None:
     write = tool_calls([("write_file", {"path": "a.txt", "content": "a\n"})])
     slow = Reply(lambda request: [chunk({"content": "Thinking aloud."}), Pause(1.5), *write.render(request)])
     server.add(slow, text("Refused."))
@@ -180,7 +180,7 @@ def test_the_key_counts_for_the_next_call_of_a_running_turn(place: Place, server
         assert not (place.project / "a.txt").exists()
 
 
-def test_the_key_still_goes_back_in_an_open_menu(place: Place, server: ChatServer) -> None:
+def test_the_key_still_selects_the_previous_item_in_an_open_menu(place: Place, server: ChatServer) -> None:
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
         clio.send("/pl")
@@ -190,7 +190,7 @@ def test_the_key_still_goes_back_in_an_open_menu(place: Place, server: ChatServe
         assert "test-model · ask" in clio.text
 
 
-def test_what_was_queued_comes_before_the_question(place: Place, server: ChatServer) -> None:
+def test_queued_messages_are_sent_before_the_question(place: Place, server: ChatServer) -> None:
     server.add(plan(*ITEMS), text("Four steps. " * 10, pause_s=0.2), text("Another thing."))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -204,7 +204,7 @@ def test_what_was_queued_comes_before_the_question(place: Place, server: ChatSer
         clio.wait_for(ASKS)
 
 
-def test_a_plan_is_asked_about_again_after_a_kill(place: Place, server: ChatServer) -> None:
+def test_a_plan_is_proposed_again_after_a_kill(place: Place, server: ChatServer) -> None:
     server.add(plan(*ITEMS), text("Four steps."), text("Begun."))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -223,7 +223,7 @@ def test_a_plan_is_asked_about_again_after_a_kill(place: Place, server: ChatServ
         assert "<plan_approved " in said(server)
 
 
-def test_a_dumb_terminal_asks_by_lines(place: Place, server: ChatServer) -> None:
+def test_a_dumb_terminal_asks_with_lines(place: Place, server: ChatServer) -> None:
     server.add(plan(*ITEMS), text("Four steps."), text("Begun."))
     with place.clio(TERM="dumb") as clio:
         clio.wait_for(">")
@@ -236,7 +236,7 @@ def test_a_dumb_terminal_asks_by_lines(place: Place, server: ChatServer) -> None
         assert b"\x1b" not in clio.raw
 
 
-def test_without_colour_the_marks_tell_it(place: Place, server: ChatServer) -> None:
+def test_without_colour_the_signs_show_the_status(place: Place, server: ChatServer) -> None:
     server.add(plan(*ITEMS), text("Four steps."), update(_1="completed", _2="in_progress"), text("One is done."))
     with place.clio(NO_COLOR="1") as clio:
         clio.wait_for("test-model · ask")

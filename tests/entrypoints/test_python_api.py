@@ -1,4 +1,4 @@
-"""`from clio import Agent`: whole turns over HTTP from a Python program, blocking and async."""
+"""`from clio import Agent`: whole turns over HTTP from a Python program, synchronous and async."""
 
 import asyncio
 import os
@@ -81,7 +81,7 @@ def test_a_denial_with_a_reason_reaches_the_model(project: Path, server: ChatSer
     assert not (project / "made.txt").exists()
 
 
-def test_without_a_callback_what_needs_approval_ends_the_turn(project: Path, server: ChatServer) -> None:
+def test_without_a_callback_an_action_that_needs_approval_ends_the_turn(project: Path, server: ChatServer) -> None:
     server.add(WRITE, text("I could not."))
     with Agent(project, **options(server)) as agent:
         turn = agent.run("write notes.txt")
@@ -106,7 +106,7 @@ def test_questions_of_the_model_are_answered_by_the_program(project: Path, serve
     assert "90" in str(server.requests[1].body["messages"][-1])
 
 
-def test_events_arrive_while_the_turn_runs_and_the_turn_last(project: Path, server: ChatServer) -> None:
+def test_events_arrive_during_the_turn_and_the_result_last(project: Path, server: ChatServer) -> None:
     server.add(WRITE, text("All written.", chunk_size=4))
     with Agent(project, **options(server, approve="edits")) as agent:
         events = list(agent.stream("write notes.txt"))
@@ -115,7 +115,7 @@ def test_events_arrive_while_the_turn_runs_and_the_turn_last(project: Path, serv
     assert isinstance(events[-1], Turn) and events[-1].ok
 
 
-def test_leaving_the_loop_over_events_ends_the_turn(project: Path, server: ChatServer) -> None:
+def test_leaving_the_event_loop_early_ends_the_turn(project: Path, server: ChatServer) -> None:
     server.add(stall("Thinking about"), text("Second."))
     with Agent(project, **options(server)) as agent:
         for event in agent.stream("take your time"):
@@ -124,7 +124,7 @@ def test_leaving_the_loop_over_events_ends_the_turn(project: Path, server: ChatS
         assert agent.run("and now?").text == "Second."
 
 
-def test_a_program_with_an_event_loop_awaits_turns(project: Path, server: ChatServer) -> None:
+def test_an_async_program_awaits_turns(project: Path, server: ChatServer) -> None:
     server.add(text("One."), text("Two."), text("Three."))
 
     async def main() -> list[str]:
@@ -149,7 +149,7 @@ def test_a_cancelled_task_ends_its_turn(project: Path, server: ChatServer) -> No
     assert asyncio.run(main()) == "Later."
 
 
-def test_an_agent_works_where_an_event_loop_runs_already(project: Path, server: ChatServer) -> None:
+def test_an_agent_works_inside_a_running_event_loop(project: Path, server: ChatServer) -> None:
     server.add(text("Fine."))
 
     async def notebook_cell() -> str:
@@ -159,7 +159,7 @@ def test_an_agent_works_where_an_event_loop_runs_already(project: Path, server: 
     assert asyncio.run(notebook_cell()) == "Fine."
 
 
-def test_a_message_sent_meanwhile_steers_the_turn(project: Path, server: ChatServer) -> None:
+def test_a_message_sent_during_a_turn_steers_it(project: Path, server: ChatServer) -> None:
     server.add(ASK, text("Done."))
 
     def steer(question: str, choices: tuple[str, ...]) -> str:
@@ -171,7 +171,7 @@ def test_a_message_sent_meanwhile_steers_the_turn(project: Path, server: ChatSer
     assert "use port 91" in str(server.requests[-1].body)
 
 
-def test_the_answer_fits_a_schema(project: Path, server: ChatServer) -> None:
+def test_the_answer_matches_a_schema(project: Path, server: ChatServer) -> None:
     server.add(text("three"), text('{"tries": 3}'))
     schema = {"type": "object", "properties": {"tries": {"type": "integer"}}, "required": ["tries"]}
     with Agent(project, **options(server)) as agent:
@@ -214,7 +214,7 @@ def test_memory_is_added_found_listed_and_forgotten(project: Path, server: ChatS
             memory.add("x", colour="red")
 
 
-def test_a_program_sees_what_its_user_remembered(project: Path, server: ChatServer) -> None:
+def test_a_program_sees_memories_of_its_user(project: Path, server: ChatServer) -> None:
     server.add(text("ok"))
     with Agent(project, **options(server)) as agent:
         agent.memory.add("Deployments run on Thursdays")

@@ -1,4 +1,4 @@
-"""A request that reached no server is not counted, neither as a request nor as use of the window."""
+"""A request that reached no server counts neither as a request nor as use of the window."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The whole shell in a real terminal: lines, turns, approvals, commands, interrupts, leaving and coming back."""
+"""The whole shell in a real terminal: lines, turns, approvals, commands, interrupts, exit and resuming."""
 
 import json
 import os
@@ -20,7 +20,7 @@ WRITE = [("write_file", {"path": "a.txt", "content": "hello\n"})]
 
 
 def leave(clio: PtySession) -> str:
-    """Press Ctrl-D on an empty line; what the terminal showed in all."""
+    """Press Ctrl-D on an empty line; return everything the terminal showed."""
     at_prompt(clio)
     clio.key("ctrl-d")
     assert clio.wait_exit() == 0, clio.everything
@@ -49,7 +49,7 @@ def test_a_whole_session(place: Place, server: ChatServer) -> None:
         clio.wait_for("interrupted")
         assert server.disconnected.wait(10)
 
-        # What is typed before the next prompt stands is not sent by itself after Esc.
+        # Text typed before the next prompt is not sent automatically after Esc.
         clio.wait_for(r"interrupted[\s\S]*test-model · ask", regex=True)
         clio.line("are you there?")
         clio.wait_for("Still here.")
@@ -59,7 +59,7 @@ def test_a_whole_session(place: Place, server: ChatServer) -> None:
     store = SessionStore(place.project / ".clio" / "sessions")
     said = [message for message in store.read(store.find(session_id)) if isinstance(message, UserMessage)]
     assert [message.origin for message in said].count("user") == 3
-    # The interrupted answer is kept, with a note about it before the next text of the user.
+    # The interrupted answer is kept, with a note about it before the next user message.
     sent = [message["role"] for message in server.requests[-1].body["messages"]]
     assert sent[-3:] == ["user", "assistant", "user"]
 
@@ -131,7 +131,7 @@ def test_no_colour(place: Place, server: ChatServer) -> None:
     assert not {code for code in codes if 30 <= int(code) <= 49 or 90 <= int(code) <= 107}, codes
 
 
-def test_a_signal_stops_a_turn_and_the_shell_goes_on(place: Place, server: ChatServer) -> None:
+def test_a_signal_stops_a_turn_and_the_shell_continues(place: Place, server: ChatServer) -> None:
     server.add(stall("waiting for ever"))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -154,10 +154,10 @@ def test_sigterm_closes_the_session(place: Place, server: ChatServer) -> None:
         os.kill(clio.pid, signal.SIGTERM)
         assert clio.wait_exit() == 128 + signal.SIGTERM
     files = sorted(path.suffix for path in (place.project / ".clio" / "sessions").glob("*.json*"))
-    assert files == [".json"]  # a snapshot and no journal: closed in order
+    assert files == [".json"]  # a snapshot and no journal: closed normally
 
 
-def test_what_is_typed_ahead_is_sent_after_the_turn(place: Place, server: ChatServer) -> None:
+def test_text_typed_ahead_is_sent_after_the_turn(place: Place, server: ChatServer) -> None:
     server.add(text("A slow answer that takes its time.", pause_s=0.3), text("Second."))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -174,7 +174,7 @@ def test_what_is_typed_ahead_is_sent_after_the_turn(place: Place, server: ChatSe
     ]
 
 
-def test_coming_back(place: Place, server: ChatServer) -> None:
+def test_a_session_is_resumed(place: Place, server: ChatServer) -> None:
     server.add(text("The retry policy is in loop.py."), text("As I said."))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -204,7 +204,7 @@ def test_coming_back(place: Place, server: ChatServer) -> None:
         assert "❯" not in clio.text
 
 
-def test_switching_deleting_and_new(place: Place, server: ChatServer) -> None:
+def test_sessions_are_switched_deleted_and_created(place: Place, server: ChatServer) -> None:
     server.add(text("Answer one."), text("Answer two."))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -231,7 +231,7 @@ def test_switching_deleting_and_new(place: Place, server: ChatServer) -> None:
     assert [info.first_words for info in SessionStore(place.project / ".clio" / "sessions").list()] == ["first talk"]
 
 
-def test_keys_typed_before_anything_is_there_arrive(place: Place, server: ChatServer) -> None:
+def test_keys_typed_during_the_start_arrive(place: Place, server: ChatServer) -> None:
     server.add(text("Got it."))
     with place.clio() as clio:
         clio.wait_for("❯")  # painted; nothing is imported yet
@@ -262,7 +262,7 @@ sys.exit(main([]))
 """
 
 
-def test_the_first_prompt_is_before_heavy_imports(place: Place) -> None:
+def test_the_first_prompt_is_shown_before_heavy_imports(place: Place) -> None:
     with place.clio(code=DUMP) as clio:
         clio.wait_for("test-model · ask")
         leave(clio)
@@ -272,7 +272,7 @@ def test_the_first_prompt_is_before_heavy_imports(place: Place) -> None:
     assert "clio.app" not in modules
 
 
-def test_the_first_start_introduces_itself(tmp_path: Path, server: ChatServer) -> None:
+def test_the_first_start_shows_the_introduction(tmp_path: Path, server: ChatServer) -> None:
     place = make_place(tmp_path, server, visited=False, starts_python=True)
     with place.clio() as clio:
         clio.wait_for(r"/help for commands[^\n]*\n\n❯ Ask[^\n]*\n+test-model · ask\Z", regex=True)
@@ -284,7 +284,7 @@ def test_the_first_start_introduces_itself(tmp_path: Path, server: ChatServer) -
         assert "/help shows" not in leave(clio)
 
 
-def test_offline_says_how_to_connect(tmp_path: Path) -> None:
+def test_without_a_server_it_explains_how_to_connect(tmp_path: Path) -> None:
     place = make_place(tmp_path, visited=False, starts_python=True)
     with place.clio("--provider", "offline") as clio:
         clio.wait_for("OPENAI_API_KEY")
@@ -292,7 +292,7 @@ def test_offline_says_how_to_connect(tmp_path: Path) -> None:
         leave(clio)
 
 
-def test_a_wrong_configuration_ends_with_a_sentence(tmp_path: Path) -> None:
+def test_an_invalid_configuration_ends_with_a_sentence(tmp_path: Path) -> None:
     place = make_place(tmp_path, starts_python=True)
     with place.clio("--provider", "antropic") as clio:
         assert clio.wait_exit() == 2
@@ -354,7 +354,7 @@ def test_trust_is_asked_for_once(place: Place, server: ChatServer) -> None:
         assert "Trust" not in leave(clio)
 
 
-def test_what_is_piped_in_is_one_prompt(place: Place, server: ChatServer) -> None:
+def test_piped_text_is_one_prompt(place: Place, server: ChatServer) -> None:
     server.add(text("Piped."))
     command = [sys.executable, "-m", "clio"]
     env = place.env() | {"PYTHONPATH": str(ROOT)}
@@ -367,7 +367,7 @@ def test_what_is_piped_in_is_one_prompt(place: Place, server: ChatServer) -> Non
     assert b"-p TEXT" in nothing.stderr or b"-p" in nothing.stderr
 
 
-def test_the_terminal_is_left_as_it_was_found(place: Place) -> None:
+def test_the_terminal_is_restored(place: Place) -> None:
     code = """
 import subprocess, sys, termios
 before = termios.tcgetattr(0)

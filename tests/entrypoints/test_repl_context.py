@@ -1,4 +1,4 @@
-"""/context in a real terminal: before the first turn, after some, on a narrow screen, on a plain one."""
+"""/context in a real terminal: before the first turn, after some, on a narrow screen, on a dumb one."""
 
 import re
 import sys
@@ -19,11 +19,11 @@ def server() -> Iterator[ChatServer]:
         yield server
 
 
-def test_look_trim_read_and_undo(place: Place, server: ChatServer) -> None:
+def test_the_window_is_inspected_trimmed_expanded_and_restored(place: Place, server: ChatServer) -> None:
     server.add(*[text(f"{WORDS}End {number}.", usage=(9_000, 10)) for number in range(3)])
     with place.clio(columns=80, lines=60) as clio:
         clio.wait_for("test-model · ask")
-        clio.line("/context")  # no one has spoken, so the server is asked for the window first
+        clio.line("/context")  # there was no request yet, so the server is asked for the window first
         clio.wait_for("test-model: window 32,000 tokens (from server)")
         clio.wait_for("trims         none so far")
         for number in range(3):

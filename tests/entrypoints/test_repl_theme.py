@@ -1,4 +1,4 @@
-"""`/theme` as it is carried out: what is shown, what is remembered, and what is said wuse in vain."""
+"""Execution of `/theme`: what is shown, what is saved, and what is reported if it has no effect."""
 
 import io
 from pathlib import Path
@@ -32,7 +32,7 @@ class Place:
         self.screen: Screen | PipeScreen = live if terminal.live else PipeScreen(self.stream, self.stream)
 
     def theme(self, name: str = "") -> str:
-        """Carry it out; what the screen says."""
+        """Run `/theme`; return the output."""
         self.colours.choose_theme(
             ReplComponents(app=None, screen=self.screen, suspended=None, plans=None, prompt_io=None, signals=None), name
         )  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harness:
     return made
 
 
-def test_a_choice_is_remembered_beside_what_is_there(harness: Harness) -> None:
+def test_a_choice_is_saved_next_to_other_settings(harness: Harness) -> None:
     harness.write_home("# mine\nmax_steps: 3\ntheme: dark  # at night\n")
     place = Place(harness)
     said = place.theme("light")
@@ -56,7 +56,7 @@ def test_a_choice_is_remembered_beside_what_is_there(harness: Harness) -> None:
     assert "→ light" in place.theme()
 
 
-def test_who_else_decides_is_named(harness: Harness) -> None:
+def test_an_overriding_setting_is_named(harness: Harness) -> None:
     said = Place(harness, env={"CLIO_THEME": "dark"}).theme("none")
     assert mentions(said, "environment CLIO_THEME")
     harness.write_home("theme: none\n")
@@ -66,19 +66,19 @@ def test_who_else_decides_is_named(harness: Harness) -> None:
     assert mentions(Place(harness).theme("none"), ".clio/config.yaml:1")
 
 
-def test_an_incognito_clio_writes_nothing(harness: Harness) -> None:
+def test_incognito_writes_nothing(harness: Harness) -> None:
     said = Place(harness, incognito=True).theme("none")
     assert "until clio exits" in said
     assert not harness.home.exists()
 
 
-def test_without_colour_it_is_reported_why(harness: Harness) -> None:
+def test_without_colour_the_reason_is_reported(harness: Harness) -> None:
     place = Place(harness, GREY, env={"NO_COLOR": "1"})
     assert mentions(place.theme("dark"), "colour", "off", "environment NO_COLOR")
     assert GREY.current.palette is get_builtin_palette("none")
 
 
-def test_a_broken_theme_is_shown_as_such_and_not_taken(harness: Harness) -> None:
+def test_an_invalid_theme_is_shown_as_such_and_not_used(harness: Harness) -> None:
     (harness.home / "themes").mkdir(parents=True)
     (harness.home / "themes" / "mine.yaml").write_text("accent: gren\n", encoding="utf-8")
     place = Place(harness)

@@ -1,4 +1,4 @@
-"""A session to go on with: it is on the screen before the app is there, and the app takes it over as it was opened."""
+"""A resumed session is on the screen before the app is loaded, and the app continues with it."""
 
 import io
 import os
@@ -54,12 +54,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def loaded() -> LoadedConfig:
-    """The configuration in this folder."""
+    """Return the configuration in this folder."""
     return load_config(Options(cwd=Path.cwd()), os.environ)
 
 
 def said(*, proposed: bool = False, open_call: bool = False) -> Session:
-    """A session that was talked in, still open."""
+    """Return an open session with messages."""
     session = open_session_store(loaded()).new(Path.cwd(), name="Retries")
     session.append(UserMessage(content="does the client retry?"))
     calls = (ToolCall(id="c", name="read_file", arguments='{"path": "clio/retry.py"}'),) if open_call else ()
@@ -73,7 +73,7 @@ def resuming(terminal: Terminal = LIVE) -> SessionResume:
     return SessionResume(loaded(), terminal)
 
 
-def test_how_it_ended_is_shown_without_the_app(place: Place) -> None:
+def test_its_end_is_shown_without_the_app(place: Place) -> None:
     said().close()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=place.env(), cwd=place.project, check=False
@@ -93,14 +93,16 @@ def test_how_it_ended_is_shown_without_the_app(place: Place) -> None:
     ("words", "called"),
     [("does the client retry?", "“does the client retry?”"), ("word " * 40, f"“{('word ' * 10)[:49]}…”")],
 )
-def test_one_without_a_name_is_called_by_its_first_words(place: Place, words: str, called: str) -> None:
+def test_an_unnamed_session_is_titled_by_its_first_words(place: Place, words: str, called: str) -> None:
     session = open_session_store(loaded()).new(Path.cwd())
     session.append(UserMessage(content=words))
     assert next(summarize_session(session)) == f"session {called} · 1 message"
     session.close()
 
 
-def test_what_has_to_be_said_or_asked_first_waits_for_the_app(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_and_questions_that_come_first_wait_for_the_app(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
     planned = said(proposed=True)
     planned.close()
     damaged = said()
@@ -121,7 +123,7 @@ def test_what_has_to_be_said_or_asked_first_waits_for_the_app(place: Place, caps
     assert not resuming(Terminal(live=False, escapes=False, colour=False, reflows=False)).show(None)
 
 
-def test_one_that_no_app_took_over_is_let_go_of(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_that_no_app_continues_is_released(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     session = said(open_call=True)
     session.close()
     one = resuming()
@@ -131,14 +133,14 @@ def test_one_that_no_app_took_over_is_let_go_of(place: Place, capsys: pytest.Cap
     one.close()
     one.close()
     again = open_session_store(loaded()).open(session.id)
-    assert len(again.messages) == 3  # the call no one answered is answered, once and on disk
+    assert len(again.messages) == 3  # the open call gets a result, once and on disk
     again.close()
     shown = capsys.readouterr().out
     assert "session Retries · 3 messages" in shown
     assert "● read clio/retry.py … interrupted" in shown
 
 
-def test_it_looks_as_the_screen_would_show_it(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_looks_like_on_the_live_screen(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     session = said()
     session.append(UserMessage(content="words " * 40 + "\x1b[31mred\n\n漢字" * 50))
     session.close()
@@ -151,11 +153,11 @@ def test_it_looks_as_the_screen_would_show_it(place: Place, capsys: pytest.Captu
     assert isinstance(screen, Screen)
     screen.show_parts(render_session(session, terminal.theme, terminal_size()[0]))
     assert shown.count("\n") > 8
-    # a frame is drawn in one go; the blank line before the prompt follows with the prompt
+    # a frame is drawn at once; the blank line before the prompt follows with the prompt
     assert shown == re.sub(r"\x1b\[\?2026[hl]", "", capsys.readouterr().out) + "\n"
 
 
-def test_the_users_messages_look_as_in_the_conversation(place: Place) -> None:
+def test_user_messages_look_like_in_the_conversation(place: Place) -> None:
     session = said()
     session.append(UserMessage(content="and\nhow long?"))
     session.close()
@@ -165,7 +167,7 @@ def test_the_users_messages_look_as_in_the_conversation(place: Place) -> None:
     assert all(row.style == LIVE.theme.user_message for row in users)
 
 
-def test_a_terminal_that_is_not_utf_8_is_shown_it_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_shown_on_a_terminal_that_is_not_utf_8_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     session = said()
     session.close()
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
@@ -178,7 +180,7 @@ def test_a_terminal_that_is_not_utf_8_is_shown_it_too(place: Place, monkeypatch:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-def test_what_is_typed_at_once_goes_on_in_that_session(place: Place) -> None:
+def test_text_typed_at_once_continues_that_session(place: Place) -> None:
     session = said()
     session.close()
 
@@ -206,7 +208,7 @@ def test_what_is_typed_at_once_goes_on_in_that_session(place: Place) -> None:
 
 @pytest.fixture
 def open_elsewhere(place: Place) -> Iterator[Session]:
-    """The newest session, which this process has open; an older one is free."""
+    """Return the newest session, which this process has open; an older one is free."""
     older = open_session_store(loaded()).new(Path.cwd())
     older.append(UserMessage(content="older question"))
     older.close()
@@ -220,7 +222,7 @@ def open_elsewhere(place: Place) -> Iterator[Session]:
 @pytest.mark.parametrize(
     ("letter", "continued", "count"), [("c", "“newer question”", 3), ("n", "“older question”", 2), ("s", "", 2)]
 )
-def test_a_session_open_elsewhere_offers_other_ways_to_go_on(
+def test_a_session_in_use_elsewhere_offers_alternatives(
     place: Place, open_elsewhere: Session, letter: str, continued: str, count: int
 ) -> None:
     with place.clio("--provider", "offline", "-c", PAGER="cat") as session:
@@ -241,7 +243,7 @@ def test_a_session_open_elsewhere_offers_other_ways_to_go_on(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-def test_enter_leaves_a_session_that_is_open_elsewhere_alone(place: Place, open_elsewhere: Session) -> None:
+def test_enter_leaves_a_session_in_use_elsewhere_alone(place: Place, open_elsewhere: Session) -> None:
     with place.clio("--provider", "offline", "-r", open_elsewhere.id) as session:
         session.wait_for("Enter to cancel")
         assert "continue the next one" not in session.text
@@ -249,7 +251,7 @@ def test_enter_leaves_a_session_that_is_open_elsewhere_alone(place: Place, open_
         assert session.wait_exit() == 0
 
 
-def test_a_run_without_a_terminal_names_the_ways_to_go_on(place: Place, open_elsewhere: Session) -> None:
+def test_a_run_without_a_terminal_lists_the_alternatives(place: Place, open_elsewhere: Session) -> None:
     place_options = ("--provider", "offline", "-p", "hello")
     refused = clio(place, *place_options, "-c")
     assert refused.returncode == 2

@@ -1,4 +1,4 @@
-"""Turns are undone, looked at and rewound in a real terminal."""
+"""Turns are undone, viewed and rewound in a real terminal."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ def two_turns(clio: PtySession) -> None:
     clio.wait_for("Numbers are digits now.")
 
 
-def test_a_turn_is_undone_and_brought_back(place: Place) -> None:
+def test_a_turn_is_undone_and_redone(place: Place) -> None:
     plan = place.project / "plan.txt"
     with place.clio("--approve", "all") as clio:
         two_turns(clio)
@@ -52,7 +52,7 @@ def test_a_turn_is_undone_and_brought_back(place: Place) -> None:
         assert (place.project / "docs" / "hi.md").exists()
 
 
-def test_an_edit_in_the_way_is_shown(place: Place) -> None:
+def test_a_conflicting_edit_is_shown(place: Place) -> None:
     plan = place.project / "plan.txt"
     with place.clio("--approve", "all") as clio:
         two_turns(clio)
@@ -65,7 +65,7 @@ def test_an_edit_in_the_way_is_shown(place: Place) -> None:
         assert plan.read_text(encoding="utf-8") == "one\n2\nthree, and mine\n"
 
 
-def test_after_a_kill_the_next_clio_says_what_changed(place: Place) -> None:
+def test_after_a_kill_the_next_clio_reports_the_changes(place: Place) -> None:
     assert place.server is not None
     place.server.replies[:] = [tool_calls([("run_command", {"command": "echo half > plan.txt; sleep 60"})])]
     with place.clio("--approve", "all") as clio:
@@ -82,7 +82,7 @@ def test_after_a_kill_the_next_clio_says_what_changed(place: Place) -> None:
     assert not (place.project / "plan.txt").exists()
 
 
-def test_rewinding_both_asks_and_goes_on_in_a_copy(place: Place) -> None:
+def test_rewinding_both_asks_and_continues_in_a_copy(place: Place) -> None:
     with place.clio("--approve", "all") as clio:
         two_turns(clio)
         clio.line("/diff")

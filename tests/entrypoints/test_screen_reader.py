@@ -1,4 +1,4 @@
-"""A real terminal read aloud: a whole conversation, and every byte that was written for it."""
+"""A real terminal in screen reader mode: a whole conversation, and every byte written for it."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ from tests.ui.test_screen import golden
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 
 PASTES = re.compile(r"\x1b\[\?2004[hl]")
-"""The switch that makes pastes arrive whole; it draws nothing."""
+"""The sequence for bracketed paste; it draws nothing."""
 ANSWER = """# Result
 
 Two **things** changed. Run `make test` now!
@@ -39,23 +39,23 @@ def place(tmp_path: Path, server: ChatServer) -> Place:
 
 
 def written(clio: PtySession) -> str:
-    """Every byte, without the switch for pastes; newlines as Python has them."""
+    """Return every byte without the sequence for pastes; newlines as in Python."""
     return PASTES.sub("", clio.raw.decode()).replace("\r\n", "\n")
 
 
 def typed(clio: PtySession, line: str) -> None:
-    """Type it as a user does: the echo of the line is seen before Enter."""
+    """Type like a user: the line is echoed before Enter."""
     clio.send(line)
     clio.wait_for(f"you: {line}")
     clio.key("enter")
 
 
 def settled(clio: PtySession, text: str) -> None:
-    """Wait for the text, and then for an empty prompt: what is typed before that is typed ahead."""
+    """Wait for the text, and then for an empty prompt, because text typed before counts as typed ahead."""
     clio.wait_for(rf"{re.escape(text)}[^\n]*\n(.*\n)*you:$", regex=True)
 
 
-def test_a_conversation_is_plain_lines_said_once(place: Place, server: ChatServer) -> None:
+def test_a_conversation_is_plain_lines_each_printed_once(place: Place, server: ChatServer) -> None:
     server.add(
         tool_calls([("read_file", {"path": "app.py"})]),
         tool_calls([("edit_file", {"path": "app.py", "old_string": "x = 1", "new_string": "x = 2\ny = 3"})]),
@@ -89,7 +89,7 @@ def test_a_conversation_is_plain_lines_said_once(place: Place, server: ChatServe
     golden("reader_conversation", said.rstrip("\n"))
 
 
-def test_typing_ahead_and_escape(place: Place, server: ChatServer) -> None:
+def test_typing_ahead_and_escape_work(place: Place, server: ChatServer) -> None:
     server.add(stall("First sentence. Second one. " + "more words " * 30))
     with place.clio(CLIO_SCREEN_READER="1") as clio:
         clio.wait_for("you:")
@@ -107,7 +107,7 @@ def test_typing_ahead_and_escape(place: Place, server: ChatServer) -> None:
     assert not DRAWN.search(said)
 
 
-def test_a_settings_file_switches_it_on_before_anything_is_drawn(place: Place, server: ChatServer) -> None:
+def test_a_settings_file_turns_it_on_before_anything_is_drawn(place: Place, server: ChatServer) -> None:
     (place.home / ".clio" / "config.yaml").write_text("screen_reader: true\nediting: vi\n", encoding="utf-8")
     with place.clio("--incognito") as clio:
         clio.wait_for("you:")
@@ -115,7 +115,7 @@ def test_a_settings_file_switches_it_on_before_anything_is_drawn(place: Place, s
         assert "screen reader mode" in clio.text
 
 
-def test_a_terminal_that_gives_whole_lines_is_read_aloud_too(place: Place, server: ChatServer) -> None:
+def test_a_terminal_with_line_input_is_supported_too(place: Place, server: ChatServer) -> None:
     server.add(tool_calls([("run_command", {"command": "touch made"})]), text("All **done**."))
     with place.clio("--screen-reader", TERM="dumb") as clio:
         clio.wait_for("you:")
@@ -139,7 +139,7 @@ def test_ctrl_o_and_long_outputs_open_no_pager(place: Place, server: ChatServer)
         settled(clio, "row 59")
 
 
-def test_the_page_shows_a_question_as_it_is_asked() -> None:
+def test_the_documentation_shows_a_question_as_it_is_asked() -> None:
     root = Path(__file__).parent.parent.parent
     page = (root / "docs" / "accessibility.md").read_text(encoding="utf-8")
     said = (root / "tests" / "golden" / "ui" / "reader_conversation.txt").read_text(encoding="utf-8")

@@ -34,7 +34,7 @@ def said(place: Place, question: str, answer: str, name: str | None = None) -> N
     session.close()
 
 
-def test_enter_resumes_what_a_search_found(place: Place) -> None:
+def test_enter_resumes_the_session_found_by_a_search(place: Place) -> None:
     with place.clio(*OFFLINE, columns=100, lines=40) as clio:
         clio.wait_for("offline · ask")
         clio.line("/session search retry policy")
@@ -46,7 +46,7 @@ def test_enter_resumes_what_a_search_found(place: Place) -> None:
         clio.wait_for("session Retries · 2 messages")
 
 
-def test_what_a_search_put_on_the_line_can_be_edited_away(place: Place) -> None:
+def test_the_command_suggested_by_a_search_can_be_deleted(place: Place) -> None:
     with place.clio(*OFFLINE, columns=40, lines=40) as clio:
         clio.wait_for("offline · ask")
         clio.line("/session search retry policy")
@@ -58,7 +58,7 @@ def test_what_a_search_put_on_the_line_can_be_edited_away(place: Place) -> None:
         assert "session Retries" not in clio.everything
 
 
-def test_a_copy_is_gone_on_with_and_the_first_one_can_be_gone_back_to(place: Place) -> None:
+def test_work_continues_in_a_copy_and_the_original_can_be_resumed(place: Place) -> None:
     with place.clio(*OFFLINE, "-r", "Retries", columns=100, lines=40) as clio:
         clio.wait_for(r"offline · ask · .*Retries", regex=True)
         clio.line("/session fork")
@@ -70,7 +70,7 @@ def test_a_copy_is_gone_on_with_and_the_first_one_can_be_gone_back_to(place: Pla
     assert sorted(info.name or "" for info in store_of(place).list()) == ["", "Retries", "Retries (copy)"]
 
 
-def test_an_export_holds_what_was_said_a_moment_ago(place: Place) -> None:
+def test_an_export_includes_the_latest_message(place: Place) -> None:
     with place.clio(*OFFLINE, columns=100, lines=40) as clio:
         clio.wait_for("offline · ask")
         clio.line("a word like quokka")
@@ -82,7 +82,7 @@ def test_an_export_holds_what_was_said_a_moment_ago(place: Place) -> None:
         assert "a word like quokka" in (place.project / "talk.html").read_text(encoding="utf-8")
 
 
-def test_outside_of_a_conversation_enter_opens_the_best_session(place: Place) -> None:
+def test_outside_a_conversation_enter_opens_the_best_session(place: Place) -> None:
     with place.clio("sessions", "search", "retry", "policy", columns=100, lines=40) as clio:
         clio.wait_for("Resume which session (Enter: best match, q: none)?")
         clio.key("enter")
@@ -93,7 +93,7 @@ def test_outside_of_a_conversation_enter_opens_the_best_session(place: Place) ->
 
 
 @pytest.mark.parametrize("keys", ["q\r", "\x04"])
-def test_a_search_can_be_left(place: Place, keys: str) -> None:
+def test_a_search_can_be_cancelled(place: Place, keys: str) -> None:
     with place.clio("sessions", "search", "retry", columns=40, lines=40) as clio:
         clio.wait_for("Resume which")
         clio.send(keys)

@@ -1,4 +1,4 @@
-"""Starts in a real terminal: what is typed while clio starts is on the line, and the screen holds each line once.
+"""Starts in a real terminal: text typed during the start is on the line, and the screen has each line once.
 
 The terminal answers late, is resized and gets keys at random times. `make starts N=200` tries more starts.
 """
@@ -76,15 +76,13 @@ def check_start(place: Place, server: ChatServer, seed: int) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_typed_during_the_start_is_on_the_line(place: Place, server: ChatServer, seed: int) -> None:
+def test_text_typed_during_the_start_is_on_the_line(place: Place, server: ChatServer, seed: int) -> None:
     server.add(text("Answered."))
     check_start(place, server, seed)
 
 
-def test_the_terminal_is_asked_once_for_its_row_and_a_late_reply_moves_nothing(
-    place: Place, server: ChatServer
-) -> None:
-    """Over a slow line the reply arrives when the row is another one; it is no text either."""
+def test_the_cursor_row_is_queried_once_and_a_late_reply_moves_nothing(place: Place, server: ChatServer) -> None:
+    """On a slow connection the reply arrives when the row has changed; it must not become text either."""
     server.add(text("Answered."), text("Again."))
     with place.clio() as session:
         asked: list[str] = []
@@ -102,7 +100,7 @@ def test_the_terminal_is_asked_once_for_its_row_and_a_late_reply_moves_nothing(
         assert session.everything.count("❯ first line") == session.everything.count("❯ second line") == 1
 
 
-def test_a_reply_about_the_row_is_not_left_for_the_shell(place: Place) -> None:
+def test_a_reply_about_the_cursor_row_is_not_left_for_the_shell(place: Place) -> None:
     """Clio waits for it before it ends."""
     rest = (
         "import os, sys, termios, tty; tty.setraw(0); os.set_blocking(0, False); print('left', sys.stdin.buffer.read())"
@@ -120,7 +118,7 @@ def test_a_reply_about_the_row_is_not_left_for_the_shell(place: Place) -> None:
         session.wait_for("left None")
 
 
-def test_a_long_line_is_wrapped_at_words_once_it_is_sent(place: Place, server: ChatServer) -> None:
+def test_a_long_line_is_wrapped_at_words_when_it_is_sent(place: Place, server: ChatServer) -> None:
     server.add(text("Answered."), text("Again."))
     with place.clio(columns=40) as session:
         session.wait_for(READY)
@@ -138,7 +136,7 @@ def test_a_long_line_is_wrapped_at_words_once_it_is_sent(place: Place, server: C
 
 
 def main() -> None:
-    """Check as many starts as the first argument says, from the seed in the second one on."""
+    """Check as many starts as the first argument says, beginning with the seed in the second."""
     count, first = (int(word) for word in (*sys.argv[1:3], "0")[:2])
     for seed in range(first, first + count):
         with tempfile.TemporaryDirectory() as folder, ChatServer([text("Answered.")]) as server:

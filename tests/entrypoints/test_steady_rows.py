@@ -1,4 +1,4 @@
-"""The input line stays on its row, and what is printed above it stays as it is, whatever opens and closes."""
+"""The input line keeps its row, and printed text above it does not change, whatever opens and closes."""
 
 import random
 import re
@@ -43,7 +43,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 class Watcher:
-    """Types at one clio, and compares its screen before and after."""
+    """Types into one clio, and compares its screen before and after."""
 
     def __init__(self, clio: PtySession, server: ChatServer, rng: random.Random) -> None:
         self.clio = clio
@@ -63,14 +63,14 @@ class Watcher:
         return rows[-1]
 
     def read_above(self) -> list[str]:
-        """All rows above the input line with their colours, of scrollback and screen; no blank ones at the end."""
+        """Return the coloured rows above the input line, of scrollback and screen, without blank ones at the end."""
         self.clio.take_in()
         screen = self.clio.screen
         rows = list_rows(screen)[: len(screen.history.top) + self.row]
         while rows and not line_text(rows[-1], screen.columns):
             rows.pop()
         shown = (name_colours(cells, screen.columns) or line_text(cells, screen.columns) for cells in rows)
-        # A row whose ground reaches the edge does so in a wider terminal too, once it was hidden.
+        # A background that reached the edge also does so in a wider terminal, if the row was hidden meanwhile.
         return [re.sub(r"\[on \w+\] +\[\]$", "", row) for row in shown]
 
     def wait_idle(self) -> None:
@@ -79,7 +79,7 @@ class Watcher:
         assert not any(self.clio.lines[self.row + 2 :]), self.clio.text
 
     def open_menu(self) -> None:
-        """Open a menu and close it, which leaves nothing behind."""
+        """Open a menu and close it, which must leave nothing."""
         row, above = self.row, self.read_above()
         typed, shown = self.rng.choice(list(MENUS.items()))
         self.clio.send(typed)
@@ -94,7 +94,7 @@ class Watcher:
         self.check_rows(above)
 
     def choose(self) -> None:
-        """Open a list and leave it."""
+        """Open a list and close it."""
         at_bottom, above = self.row == self.lines - 2, self.read_above()
         self.clio.line(self.rng.choice(PICKERS))
         self.clio.wait_for_screen(r"esc to cancel\Z")
@@ -141,19 +141,19 @@ class Watcher:
         self.wait_idle()
 
     def check_after(self, at_bottom: bool, above: list[str]) -> None:
-        """Once at the bottom, the line is there again; nothing printed before has changed."""
+        """Check that a line at the bottom returns there, and that nothing printed before has changed."""
         assert not at_bottom or self.row == self.lines - 2, f"row {self.row} of {self.lines}:\n{self.clio.text}"
         self.check_rows(above)
 
     def check_rows(self, above: list[str]) -> None:
-        """Whether the rows are still what they were."""
+        """Check that the rows have not changed."""
         now = self.read_above()[: len(above)]
         changed = [pair for pair in zip(above, now, strict=True) if pair[0] != pair[1]]
         assert not changed, f"{changed[0]}\n{self.clio.everything}"
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_input_line_stays_where_it_is(place: Place, seed: int) -> None:
+def test_the_input_line_keeps_its_row(place: Place, seed: int) -> None:
     assert place.server is not None
     rng = random.Random(seed)
     with place.clio(columns=80, lines=24, setup=STEADY, COLORTERM="truecolor") as clio:
@@ -167,7 +167,7 @@ def test_the_input_line_stays_where_it_is(place: Place, seed: int) -> None:
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (40, 20)])
 def test_a_declined_call_stays_above_the_next_question(place: Place, columns: int, lines: int) -> None:
-    """The line that asks for the reason is gone, however long the reason was, and it hides no other row."""
+    """The input line for the reason is removed, however long the reason was, and no other row is hidden."""
     assert place.server is not None
     reason = "the package manager does it better"
     place.server.add(
@@ -201,7 +201,7 @@ PRINTING = "#!/bin/sh\nseq {count}; echo edited > $1\n"
 
 
 def check_menu(clio: PtySession, server: ChatServer) -> None:
-    """Whether a menu opens and closes while nothing above it moves."""
+    """Check that a menu opens and closes while nothing above it moves."""
     watcher = Watcher(clio, server, random.Random(0))
     watcher.wait_idle()
     row, above, scrolled = watcher.row, watcher.read_above(), len(clio.screen.history.top)
@@ -219,7 +219,7 @@ def check_menu(clio: PtySession, server: ChatServer) -> None:
 @pytest.mark.parametrize("count", [0, 8, 9, 16, 22, 60])
 @pytest.mark.parametrize("change", ["start", "lower", "higher"])
 def test_the_first_menu_moves_nothing(place: Place, count: int, change: str) -> None:
-    """Wherever the input line is when clio has started, or the window got another size."""
+    """Wherever the input line is after the start or after a resize."""
     assert place.server is not None
     with place.clio(columns=80, lines=24, setup=ABOVE.format(count=count) + STEADY) as clio:
         clio.wait_for("for commands")
@@ -235,7 +235,7 @@ def test_the_first_menu_moves_nothing(place: Place, count: int, change: str) -> 
 @pytest.mark.parametrize("program", [FULL_SCREEN, PRINTING.format(count=3)], ids=["full screen", "printing"])
 @pytest.mark.parametrize("count", [0, 5])
 def test_the_first_menu_after_an_editor_moves_nothing(place: Place, program: str, count: int) -> None:
-    """Rows that the editor has left as they were are still known; after other programs the menu has room below."""
+    """Rows that the editor did not change are still known; after other programs the menu has space below."""
     assert place.server is not None
     editor = place.home / "editor"
     editor.write_text(program, encoding="utf-8")
@@ -267,7 +267,7 @@ def test_the_first_menu_at_the_bottom_after_a_full_screen_editor_moves_nothing(p
 
 
 def test_an_editor_that_prints_at_the_bottom_hides_nothing(place: Place) -> None:
-    """What stands there now is not known, so the menu does not cover it with what stood there before."""
+    """The rows are unknown now, so the menu must not replace them by the earlier ones."""
     assert place.server is not None
     editor = place.home / "editor"
     editor.write_text(PRINTING.format(count=1), encoding="utf-8")
@@ -293,7 +293,7 @@ def test_an_editor_that_prints_at_the_bottom_hides_nothing(place: Place) -> None
         assert watcher.read_above() == above and "1" in above, clio.text
 
 
-def test_a_terminal_that_never_tells_its_row_is_not_waited_for(place: Place) -> None:
+def test_a_terminal_that_never_reports_its_row_is_not_waited_for(place: Place) -> None:
     assert place.server is not None
     place.server.add(text("One."), text("Two."), text("Three."))
     with place.clio(columns=80, lines=24, setup=STEADY) as clio:
@@ -310,8 +310,8 @@ def test_a_terminal_that_never_tells_its_row_is_not_waited_for(place: Place) -> 
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.6])
-def test_a_menu_typed_ahead_of_a_slow_reply_opens_and_the_reply_is_no_text(place: Place, seconds: float) -> None:
-    """Over a slow line the menu waits a moment for the row, and then opens without it."""
+def test_a_menu_typed_before_a_slow_reply_opens_and_the_reply_is_not_text(place: Place, seconds: float) -> None:
+    """On a slow connection the menu waits a moment for the row, and then opens without it."""
     with place.clio(columns=80, lines=24, setup=STEADY) as clio:
         replies: list[str] = []
         clio.screen.reply = replies.append
@@ -327,8 +327,8 @@ def test_a_menu_typed_ahead_of_a_slow_reply_opens_and_the_reply_is_no_text(place
 
 
 @pytest.mark.parametrize("ends", ["open", "done"])
-def test_a_pinned_list_is_printed_when_it_goes_and_leaves_no_blank_rows(place: Place, ends: str) -> None:
-    """A list that is printed as it is is not pinned again by a turn that does not change it."""
+def test_a_pinned_list_is_printed_when_it_is_unpinned_and_leaves_no_blank_rows(place: Place, ends: str) -> None:
+    """A printed list is not pinned again by a turn that does not change it."""
     assert place.server is not None
     done = [{"id": number, "status": "completed"} for number in range(1, 5 if ends == "done" else 3)]
     place.server.add(

@@ -19,18 +19,18 @@ READY = "test-model · "
 
 
 def command(line: str, *more: tuple[str, dict[str, Any]]) -> Any:
-    """An answer that calls a command, and further calls behind it."""
+    """Return an answer that calls a command, and further calls after it."""
     return tool_calls([("run_command", {"command": line}), *more])
 
 
 def said(server: ChatServer, request: int) -> list[str]:
-    """What the user has said in a request, without what clio put before it."""
+    """Return the user messages in a request, without added context."""
     messages = server.requests[request].body["messages"]
     return [str(one["content"]).rpartition("\n")[2] for one in messages if one["role"] == "user"]
 
 
 @SIZES
-def test_texts_are_queued_edited_and_sent_in_their_order(
+def test_messages_are_queued_edited_and_sent_in_order(
     place: Place, server: ChatServer, columns: int, lines: int
 ) -> None:
     server.add(text("A slow answer. " * 8, pause_s=0.2), text("Second."), text("Third."))
@@ -49,7 +49,7 @@ def test_texts_are_queued_edited_and_sent_in_their_order(
         clio.line("e")
         clio.wait_for("queued 3: three")
         clio.key("up")
-        clio.key("up")  # only an empty line takes one back
+        clio.key("up")  # only on an empty line the key takes one back
         clio.send("\x15")
         clio.key("up")
         clio.wait_for("❯ drop this")
@@ -93,7 +93,9 @@ def test_after_escape_the_queue_waits_for_the_user(place: Place, server: ChatSer
 
 
 @pytest.mark.parametrize("keys", ["use tabs @style.md\r\r", "!use tabs @style.md\r"])
-def test_steering_goes_with_the_next_request_of_the_turn(place: Place, server: ChatServer, keys: str) -> None:
+def test_a_steering_message_is_sent_with_the_next_request_of_the_turn(
+    place: Place, server: ChatServer, keys: str
+) -> None:
     (place.project / "style.md").write_text("four wide\n", encoding="utf-8")
     server.add(command("while [ ! -e go ]; do sleep 0.05; done; echo gone"), text("With tabs, then."))
     with place.clio("--approve", "all") as clio:
@@ -115,7 +117,7 @@ def test_steering_goes_with_the_next_request_of_the_turn(place: Place, server: C
     assert len(server.requests) == 2
 
 
-def test_steering_that_comes_too_late_is_the_next_turn(place: Place, server: ChatServer) -> None:
+def test_a_late_steering_message_is_sent_in_the_next_turn(place: Place, server: ChatServer) -> None:
     server.add(text("Nearly done with it all.", pause_s=0.5), text("Tabs it is."), text("Queued one."))
     with place.clio() as clio:
         clio.wait_for(READY)
@@ -128,8 +130,8 @@ def test_steering_that_comes_too_late_is_the_next_turn(place: Place, server: Cha
     assert [said(server, number)[-1] for number in range(3)] == ["indent it", "use tabs", "later"]
 
 
-def test_a_command_line_that_comes_too_late_is_not_sent_to_the_model(place: Place, server: ChatServer) -> None:
-    """Between turns `!` runs a command, so a line typed while a turn ends is on the prompt as it was typed."""
+def test_a_late_command_line_is_not_sent_to_the_model(place: Place, server: ChatServer) -> None:
+    """Between turns `!` runs a command, so a line typed while a turn ends is put on the prompt unchanged."""
     server.add(text("Nearly done with it all.", pause_s=0.5), text("Second."))
     with place.clio() as clio:
         clio.wait_for(READY)
@@ -157,7 +159,7 @@ def test_a_command_line_that_comes_too_late_is_not_sent_to_the_model(place: Plac
         ("#the se", "cond way", "Enter to save"),
     ],
 )
-def test_a_line_with_a_prefix_that_a_turn_ends_is_what_it_was(
+def test_a_prefixed_line_typed_at_the_end_of_a_turn_keeps_its_meaning(
     place: Place, server: ChatServer, typed: str, rest: str, shows: str
 ) -> None:
     server.add(text("Nearly done with it all.", pause_s=0.3))
@@ -175,7 +177,7 @@ def test_a_line_with_a_prefix_that_a_turn_ends_is_what_it_was(
     assert len(server.requests) == 1
 
 
-def test_a_text_to_remember_steers_nothing(place: Place, server: ChatServer) -> None:
+def test_a_text_to_remember_is_no_steering_message(place: Place, server: ChatServer) -> None:
     server.add(command("while [ ! -e go ]; do sleep 0.05; done"), text("Done with it."))
     with place.clio("--approve", "all") as clio:
         clio.wait_for(READY)
@@ -189,7 +191,7 @@ def test_a_text_to_remember_steers_nothing(place: Place, server: ChatServer) -> 
     assert len(server.requests) == 2 and said(server, 1) == ["work"]
 
 
-def test_a_secret_that_steers_is_replaced(place: Place, server: ChatServer) -> None:
+def test_a_secret_in_a_steering_message_is_redacted(place: Place, server: ChatServer) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     server.add(command("while [ ! -e go ]; do sleep 0.05; done"), text("Fine."))
     with place.clio("--approve", "all") as clio:
@@ -205,7 +207,7 @@ def test_a_secret_that_steers_is_replaced(place: Place, server: ChatServer) -> N
     assert b"the token is" in stored and secret.encode() not in stored
 
 
-def test_commands_that_look_run_after_the_step(place: Place, server: ChatServer) -> None:
+def test_read_only_commands_run_after_the_step(place: Place, server: ChatServer) -> None:
     server.add(command("while [ ! -e go ]; do sleep 0.05; done"), stall("Looking further and on"))
     with place.clio("--approve", "all") as clio:
         clio.wait_for(READY)
@@ -223,7 +225,7 @@ def test_commands_that_look_run_after_the_step(place: Place, server: ChatServer)
 
 
 def test_a_message_entered_after_escape_is_sent(place: Place, server: ChatServer) -> None:
-    """The turn may take a moment to end; what was queued before is held."""
+    """The turn may take a moment to end; earlier queued messages are held."""
     server.add(command("trap '' TERM; echo deaf; echo; while :; do sleep 0.01; done"), text("Here again."))
     with place.clio("--approve", "all") as clio:
         clio.wait_for(READY)
@@ -254,7 +256,7 @@ def test_a_failed_turn_holds_the_queue(place: Place, server: ChatServer) -> None
         clio.wait_for("Again.")
 
 
-def test_a_paste_of_many_lines_is_one_text(place: Place, server: ChatServer) -> None:
+def test_a_paste_of_many_lines_is_one_message(place: Place, server: ChatServer) -> None:
     server.add(text("A slow answer. " * 6, pause_s=0.2), text("Read it."))
     long = "\r".join(f"line {number}" for number in range(500))
     with place.clio() as clio:
@@ -271,7 +273,7 @@ def test_a_paste_of_many_lines_is_one_text(place: Place, server: ChatServer) -> 
     assert "line 249\nline 250" in server.requests[1].body["messages"][-1]["content"]
 
 
-def test_the_cursor_is_where_the_next_letter_goes(place: Place, server: ChatServer) -> None:
+def test_the_cursor_is_where_the_next_letter_appears(place: Place, server: ChatServer) -> None:
     server.add(stall("I begin and wait"))
     with place.clio() as clio:
         clio.wait_for(READY)
@@ -287,7 +289,7 @@ def test_the_cursor_is_where_the_next_letter_goes(place: Place, server: ChatServ
         clio.wait_for("❯ 漢字!↵ abc")
 
 
-def test_killed_with_a_queue_the_session_is_whole(place: Place, server: ChatServer) -> None:
+def test_a_session_killed_with_a_queue_is_complete(place: Place, server: ChatServer) -> None:
     server.add(command("while [ ! -e go ]; do sleep 0.05; done"), stall("Steered I go"), text("Back."))
     with place.clio("--approve", "all") as clio:
         clio.wait_for(READY)
@@ -323,7 +325,7 @@ time.sleep(600)  # until somebody ends it
 
 @SIZES
 @pytest.mark.parametrize("presses", [1, 2])
-def test_escape_stops_a_command_and_all_it_started(
+def test_escape_stops_a_command_and_its_child_processes(
     place: Place, server: ChatServer, columns: int, lines: int, presses: int
 ) -> None:
     (place.project / "deaf.py").write_text(DEAF, encoding="utf-8")

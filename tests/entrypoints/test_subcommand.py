@@ -1,4 +1,4 @@
-"""`clio sessions`, `clio memory` and `clio note` as real processes: what they print, write, refuse, and leave alone."""
+"""`clio sessions`, `clio memory` and `clio note` as real processes: output, files, errors, and what is not changed."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def store_of(place: Place) -> SessionStore:
 
 
 def said(place: Place, *texts: str, name: str | None = None) -> str:
-    """A stored session in which question and answer take turns; its id."""
+    """Save a session of alternating questions and answers; return its id."""
     session = store_of(place).new(place.project, name=name)
     for number, text in enumerate(texts):
         session.append(UserMessage(content=text) if number % 2 == 0 else AssistantMessage(content=text))
@@ -56,7 +56,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_list_of_sessions_as_lines_and_as_json(place: Place) -> None:
+def test_sessions_are_listed_as_lines_and_as_json(place: Place) -> None:
     assert mentions(printed(place, "sessions"), "No sessions")
     assert as_json(place, "sessions", "list") == []
     first = said(place, "why does it fail?", "because", name="Größe 表示")
@@ -74,7 +74,7 @@ def test_a_list_of_sessions_as_lines_and_as_json(place: Place) -> None:
     assert files(place.project) == before
 
 
-def test_search_prints_what_was_said_and_how_to_go_on(place: Place) -> None:
+def test_search_prints_passages_and_how_to_continue(place: Place) -> None:
     found = said(place, "does it retry?", "the retry policy doubles the delay", name="Retries")
     said(place, "release notes")
     done = clio(place, "sessions", "search", "retry", "policy")
@@ -90,7 +90,7 @@ def test_search_prints_what_was_said_and_how_to_go_on(place: Place) -> None:
     assert as_json(place, "sessions", "search", "wombat")["sessions"] == []
 
 
-def test_names_with_blanks_survive_the_command_line(place: Place) -> None:
+def test_names_with_blanks_are_accepted_on_the_command_line(place: Place) -> None:
     session = said(place, "hello")
     assert (
         printed(place, "sessions", "name", session[:8], "it's", '"my"', "talk")
@@ -111,7 +111,7 @@ def test_a_session_in_use_is_not_renamed(place: Place) -> None:
     session.close()
 
 
-def test_deleting_needs_a_yes(place: Place) -> None:
+def test_deleting_needs_confirmation(place: Place) -> None:
     session = said(place, "hello")
     assert "clio can't ask here; add --yes" in refused(place, "sessions", "delete", "1")
     assert "add --yes" in refused(place, "sessions", "delete", "1", "--json")
@@ -121,7 +121,7 @@ def test_deleting_needs_a_yes(place: Place) -> None:
 
 
 @pytest.mark.parametrize("name", ["talk.html", "talk.md", "talk.json", "talk", "TALK.HTM"])
-def test_the_ending_of_the_path_names_the_form(place: Place, name: str) -> None:
+def test_the_suffix_of_the_path_selects_the_format(place: Place, name: str) -> None:
     session = said(place, "hello <b>there</b>", name="A talk")
     report = as_json(place, "sessions", "export", "A talk", name)
     written = place.project / (name if "." in name else "talk.html")
@@ -135,7 +135,7 @@ def test_the_ending_of_the_path_names_the_form(place: Place, name: str) -> None:
     assert {"html": "&lt;b&gt;there", "md": "# A talk", "json": '"hello <b>there</b>"'}[report["format"]] in text
 
 
-def test_an_export_replaces_nothing_unasked(place: Place) -> None:
+def test_an_export_replaces_no_file_without_force(place: Place) -> None:
     said(place, "hello", name="A talk: 1/2")
     (place.project / "mine.md").write_text("mine", encoding="utf-8")
     assert "already exists; add --force" in refused(place, "sessions", "export", "1", "mine.md")
@@ -147,7 +147,7 @@ def test_an_export_replaces_nothing_unasked(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["1", "talk.txt"], "does not end in an export format; use .html, .md or .json, or add --format"),
         (["1", "gone/talk.md"], "there is no folder"),
@@ -157,12 +157,12 @@ def test_an_export_replaces_nothing_unasked(place: Place) -> None:
         (["nobody", "x.md"], "no session matches 'nobody'; clio sessions list"),
     ],
 )
-def test_an_export_that_cannot_be_says_why(place: Place, arguments: list[str], says: str) -> None:
+def test_an_impossible_export_gives_the_reason(place: Place, arguments: list[str], message: str) -> None:
     said(place, "hello")
-    assert says in refused(place, "sessions", "export", *arguments)
+    assert message in refused(place, "sessions", "export", *arguments)
 
 
-def test_what_needs_a_conversation_is_not_offered_on_the_command_line() -> None:
+def test_commands_that_need_a_conversation_are_no_subcommands() -> None:
     from clio.commands.registry import find_command
     from clio.entrypoints.completions.scripts import make_completion_script
     from clio.entrypoints.subcommand import format_help
@@ -177,7 +177,7 @@ def test_what_needs_a_conversation_is_not_offered_on_the_command_line() -> None:
     assert "recall and save nothing until" not in make_completion_script("fish")
 
 
-def test_an_export_can_go_into_a_pipe_without_its_secrets(place: Place) -> None:
+def test_an_export_can_be_piped_with_secrets_redacted(place: Place) -> None:
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 3
     said(place, f"use {key}", name="Keys")
     text = printed(place, "sessions", "export", "Keys", "-")
@@ -187,7 +187,7 @@ def test_an_export_can_go_into_a_pipe_without_its_secrets(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["sessions", "lst"], "clio sessions: unknown argument 'lst'; did you mean 'clio sessions list'?"),
         (["session", "trim"], "clio sessions: unknown argument 'trim'; choose one of list, search, "),
@@ -206,11 +206,11 @@ def test_an_export_can_go_into_a_pipe_without_its_secrets(place: Place) -> None:
         (["sessions", "name", "1", "x", "--incognito"], "incognito mode changes nothing on disk"),
     ],
 )
-def test_mistakes_are_a_sentence_and_exit_code_two(place: Place, arguments: list[str], says: str) -> None:
-    assert says in refused(place, *arguments)
+def test_usage_errors_are_a_sentence_and_exit_code_two(place: Place, arguments: list[str], message: str) -> None:
+    assert message in refused(place, *arguments)
 
 
-def test_a_damaged_session_is_an_error_of_the_disk(place: Place) -> None:
+def test_a_damaged_session_is_a_storage_error(place: Place) -> None:
     session = said(place, "hello")
     (place.project / ".clio" / "sessions" / f"{session}.json").write_text("{", encoding="utf-8")
     done = clio(place, "sessions", "export", session, "x.md")
@@ -218,7 +218,7 @@ def test_a_damaged_session_is_an_error_of_the_disk(place: Place) -> None:
     assert session in done.stderr
 
 
-def test_notes_and_knowledge_through_the_same_handlers(place: Place) -> None:
+def test_notes_and_knowledge_use_the_same_handlers(place: Place) -> None:
     printed(place, "note", "set", "build steps", "run make,  then wait")
     shown = as_json(place, "notes", "show", "build steps")
     assert "run make,  then wait" in json.dumps(shown)
@@ -228,7 +228,7 @@ def test_notes_and_knowledge_through_the_same_handlers(place: Place) -> None:
     assert not (place.project / ".clio" / "sessions").exists()
 
 
-def test_the_flags_of_clio_work_behind_the_sub_command(place: Place, tmp_path: Path) -> None:
+def test_the_flags_of_clio_work_after_the_subcommand(place: Place, tmp_path: Path) -> None:
     said(place, "hello")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -241,7 +241,7 @@ def test_the_flags_of_clio_work_behind_the_sub_command(place: Place, tmp_path: P
     assert len(as_json(place, "--incognito", "sessions", "list")) == 1
 
 
-def test_help_needs_no_project_and_names_the_forms(place: Place) -> None:
+def test_help_needs_no_project_and_lists_the_usage(place: Place) -> None:
     text = printed(place, "sessions", "--help")
     for form in ("list [--all]", "search WORDS", "export ID PATH", "delete ID [--yes]", "--json"):
         assert form in text
@@ -249,7 +249,7 @@ def test_help_needs_no_project_and_names_the_forms(place: Place) -> None:
     assert files(place.project) == {}
 
 
-def test_nothing_is_imported_that_only_a_conversation_needs(place: Place) -> None:
+def test_modules_only_for_conversations_are_not_imported(place: Place) -> None:
     said(place, "hello")
     code = (
         "import sys; from clio.cli import main; main(['sessions', 'list']);"
@@ -267,7 +267,7 @@ def test_nothing_is_imported_that_only_a_conversation_needs(place: Place) -> Non
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_locale_without_unicode_is_no_reason_to_fail(place: Place) -> None:
+def test_a_locale_without_unicode_is_supported(place: Place) -> None:
     said(place, "größer → besser")
     done = subprocess.run(
         [sys.executable, "-m", "clio", "sessions", "list"],
@@ -279,7 +279,7 @@ def test_a_locale_without_unicode_is_no_reason_to_fail(place: Place) -> None:
     assert b"gr?" in done.stdout
 
 
-def test_a_reader_that_goes_away_is_no_error(place: Place) -> None:
+def test_a_closed_pipe_is_no_error(place: Place) -> None:
     for _ in range(3):
         said(place, "hello")
     command = f'"{sys.executable}" -m clio sessions list | true'

@@ -1,4 +1,4 @@
-"""The setting `sync`: a conversation that ends sends what it has, in a process that nothing waits for."""
+"""The setting `sync`: at its end a conversation sends its memories, in a process that nothing waits for."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def place(tmp_path: Path, server: ChatServer) -> Place:
 
 
 @pytest.mark.parametrize("moment", ("on_start", "on_exit"))
-def test_the_memory_is_sent_at_the_moment_that_is_set(place: Place, tmp_path: Path, moment: str) -> None:
+def test_memory_is_synchronized_at_the_configured_moment(place: Place, tmp_path: Path, moment: str) -> None:
     home = place.home / ".clio"
     files, remote = SyncFiles(home), make_remote(tmp_path)
     files.save_settings(SyncSettings(remote=str(remote)))

@@ -36,7 +36,7 @@ class TeamServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, *words: str, ok: bool = True) -> str:
-        """Run `clio team-server` with these words."""
+        """Run `clio team-server` with these arguments."""
         done = clio(self.place, "team-server", *words, CLIO_TEAM_DATABASE=self.url)
         assert (done.returncode == 0) == ok, done.stdout + done.stderr
         return done.stdout if ok else done.stderr
@@ -110,7 +110,7 @@ def test_members_have_their_own_tokens_and_rights(team: TeamServer, tmp_path: Pa
     assert team.data("export", str(tmp_path / "out"))["memories"] == 2
 
 
-def test_a_repeated_key_counts_for_the_same_call_only(team: TeamServer) -> None:
+def test_a_repeated_key_counts_only_for_the_same_call(team: TeamServer) -> None:
     token = team.data("token", "add", "anna")["token"]
     team.start("--write")
     caller = Caller(team.port, token)
@@ -124,7 +124,7 @@ def test_a_repeated_key_counts_for_the_same_call_only(team: TeamServer) -> None:
     ]
 
 
-def test_a_server_for_reading_lets_no_one_write_and_misuse_is_explained(team: TeamServer) -> None:
+def test_a_read_only_server_refuses_writes_and_explains_misuse(team: TeamServer) -> None:
     token = team.data("token", "add", "anna")["token"]
     team.start()
     with pytest.raises(OSError, match="--write"):

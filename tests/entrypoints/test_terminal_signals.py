@@ -1,4 +1,4 @@
-"""Title and notifications in a real terminal, which reports when its window leaves the front."""
+"""Title and notifications in a real terminal that reports when its window loses focus."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ FRONT, BEHIND = "\x1b[I", "\x1b[O"
 
 
 class Window:
-    """The bells and titles that a session's terminal was sent."""
+    """The bells and titles sent to a session's terminal."""
 
     def __init__(self, session: PtySession) -> None:
         self._session = session
@@ -30,7 +30,7 @@ class Window:
         return [title.decode() for title in _TITLE.findall(bytes(self._session.raw))]
 
 
-def test_the_title_says_what_clio_does_and_a_window_behind_is_notified(place: Place, server: ChatServer) -> None:
+def test_the_title_shows_the_activity_and_an_unfocused_window_is_notified(place: Place, server: ChatServer) -> None:
     server.add(
         tool_calls([("run_command", {"command": "while [ ! -e go ]; do sleep 0.05; done"})]),
         tool_calls([("write_file", {"path": "a.txt", "content": "x"})]),
@@ -40,7 +40,7 @@ def test_the_title_says_what_clio_does_and_a_window_behind_is_notified(place: Pl
     with place.clio("--approve", "ask") as session:
         window = Window(session)
         at_prompt(session)
-        session.send(FRONT + BEHIND + FRONT)  # not asked for, and no text
+        session.send(FRONT + BEHIND + FRONT)  # not requested, and no text
         session.line("work")
         session.wait_for(r"while .*\d s", regex=True)
         session.send(BEHIND)
@@ -64,7 +64,7 @@ def test_the_title_says_what_clio_does_and_a_window_behind_is_notified(place: Pl
     assert server.requests[0].body["messages"][-1]["content"].endswith("\nwork")
 
 
-def test_the_title_can_be_left_alone(place: Place, server: ChatServer) -> None:
+def test_the_title_can_be_switched_off(place: Place, server: ChatServer) -> None:
     (place.home / ".clio" / "config.yaml").write_text("terminal_title: false\n", encoding="utf-8")
     server.add(text("Answered."))
     with place.clio() as session:
@@ -98,4 +98,4 @@ def test_the_title_still_changes_after_the_project_was_trusted(place: Place, ser
         session.key("ctrl-d")
         assert session.wait_exit() == 0
         raw = bytes(session.raw)
-        assert raw.count(b"\x1b[22;2t") == raw.count(b"\x1b[23;2t")  # each title that was put away came back
+        assert raw.count(b"\x1b[22;2t") == raw.count(b"\x1b[23;2t")  # each saved title was restored

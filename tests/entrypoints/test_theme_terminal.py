@@ -1,4 +1,4 @@
-"""Themes in a real shell: the terminal is asked, its answer decides, `/theme` changes what is drawn."""
+"""Themes in a real shell: the terminal is queried, its answer decides, and `/theme` changes the output."""
 
 import re
 import sys
@@ -26,7 +26,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def start(place: Place, **env: str) -> PtySession:
-    """A clio in a terminal that answers what the test types, and by itself only where the cursor is."""
+    """Start a clio in a terminal that answers as the test types, and itself only the cursor position."""
     clio = place.clio(columns=90, lines=20, COLORTERM="truecolor", **env)
 
     def reply(data: str) -> None:
@@ -49,13 +49,13 @@ def leave(clio: PtySession) -> None:
     assert clio.wait_exit() == 0
 
 
-def test_an_answer_in_pieces_between_keys_and_a_change_by_hand(tmp_path: Path, server: ChatServer) -> None:
+def test_an_answer_in_pieces_between_keys_and_a_manual_change(tmp_path: Path, server: ChatServer) -> None:
     place = make_place(tmp_path, server)
     server.add(text("# Title\n\n```python\ndef f(): pass\n```\n"))
     with start(place) as clio:
         wait_raw(clio, BACKGROUND_QUERY.encode())
         clio.wait_for("test-model · ")
-        assert DARK_ARROW not in clio.raw and b"\x1b[0;36;1m" in clio.raw  # not known yet: the terminal's sixteen
+        assert DARK_ARROW not in clio.raw and b"\x1b[0;36;1m" in clio.raw  # not known yet: 16 colours
         clio.send("he" + ANSWER[0])
         clio.wait_for("❯ he")
         clio.send(ANSWER[1] + "llo" + ANSWER[2])
@@ -89,14 +89,14 @@ def test_an_answer_in_pieces_between_keys_and_a_change_by_hand(tmp_path: Path, s
         leave(clio)
 
 
-def test_an_answer_that_comes_when_a_turn_runs(tmp_path: Path, server: ChatServer) -> None:
+def test_an_answer_that_arrives_during_a_turn(tmp_path: Path, server: ChatServer) -> None:
     place = make_place(tmp_path, server)
     (place.home / ".clio" / "themes").mkdir()
     (place.home / ".clio" / "themes" / "mine.yaml").write_text("accent: gren\n", encoding="utf-8")
     (place.home / ".clio" / "config.yaml").write_text("theme: mine\n", encoding="utf-8")
     server.add(stall("thinking about it"))
     with start(place) as clio:
-        clio.send("hello\r")  # before there is a line
+        clio.send("hello\r")  # before there is an input line
         clio.wait_for("themes/mine.yaml:1: accent has 'gren'")
         clio.wait_for("thinking about")
         clio.send("nex" + "".join(ANSWER[:2]))

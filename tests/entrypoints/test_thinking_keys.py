@@ -1,4 +1,4 @@
-"""Ctrl-T at any time while a model thinks and answers, in a real terminal: nothing is torn, moved or shown twice."""
+"""Ctrl-T at any time while a model thinks and answers, in a real terminal: nothing is broken, moved or shown twice."""
 
 import random
 import sys
@@ -17,7 +17,7 @@ CTRL_T = "\x14"
 
 
 def thinking(*, both: int, size: int = 9, pause_s: float = 0.02) -> Reply:
-    """An answer whose last `both` pieces of reasoning each arrive together with a piece of the text."""
+    """Return an answer whose last `both` pieces of reasoning each arrive together with a piece of text."""
     thoughts, words = pieces_of("\n".join(THOUGHTS), size), pieces_of("\n\n".join(ANSWER), size)
 
     def render(request: Recorded) -> Iterator[Part]:
@@ -39,7 +39,7 @@ def thinking(*, both: int, size: int = 9, pause_s: float = 0.02) -> Reply:
 
 
 def assert_order_kept(shown: list[str]) -> None:
-    """Thoughts come before the answer, each line whole and at most once; the answer is all there."""
+    """Check that reasoning comes before the answer, each line complete and at most once, and the answer is complete."""
     shown = [line.strip().removeprefix("◆ ") for line in shown]  # the answer has a lead sign and an indent
     lines = [line for line in shown if line in THOUGHTS or line in ANSWER]
     broken = [line for line in shown if line not in lines and ("thought" in line or "answer" in line)]
@@ -50,7 +50,7 @@ def assert_order_kept(shown: list[str]) -> None:
 
 
 @pytest.mark.parametrize("both", [0, 1, 3])
-def test_thoughts_shown_from_the_start_come_before_the_answer(place: Place, server: ChatServer, both: int) -> None:
+def test_reasoning_shown_from_the_start_comes_before_the_answer(place: Place, server: ChatServer, both: int) -> None:
     server.add(thinking(both=both))
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
@@ -65,7 +65,7 @@ def test_thoughts_shown_from_the_start_come_before_the_answer(place: Place, serv
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
-def test_thinking_switched_at_random_times_is_never_torn(place: Place, server: ChatServer, seed: int) -> None:
+def test_reasoning_switched_at_random_times_is_never_broken(place: Place, server: ChatServer, seed: int) -> None:
     rng = random.Random(seed)
     server.add(thinking(both=rng.randrange(4)))
     with place.clio() as clio:

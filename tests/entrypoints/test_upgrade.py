@@ -1,4 +1,4 @@
-"""`clio upgrade` asks the place that clio came from, only when called; `clio --version --json` names that place."""
+"""`clio upgrade` queries the source of the installation only on request; `clio --version --json` names the source."""
 
 import json
 import os
@@ -24,7 +24,7 @@ Serve = Callable[[int, bytes], str]
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A published repository with two commits and a tag."""
+    """Return a published repository with two commits and a tag."""
     folder = tmp_path / "published"
     (folder / "clio").mkdir(parents=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
@@ -43,7 +43,7 @@ def commit(folder: Path, version: str, message: str) -> str:
 
 @pytest.fixture
 def index() -> Iterator[Serve]:
-    """An index on this machine that answers every page with this status and body."""
+    """A package index on this machine that answers every page with this status and body."""
     servers: list[ThreadingHTTPServer] = []
 
     def serve(status: int, body: bytes) -> str:
@@ -84,7 +84,7 @@ def test_a_newer_commit_of_the_branch_is_found(repository: Path) -> None:
     assert "`uv tool upgrade --reinstall clio-shell` installs it" in describe_newest(here, found)
 
 
-def test_a_tag_and_a_commit_stay_what_they_are(repository: Path) -> None:
+def test_a_tag_and_a_commit_have_no_newer_version(repository: Path) -> None:
     first = git(repository, "rev-parse", "HEAD").strip()
     commit(repository, "0.2.0", "second")
     for revision in ("v0.1.0", first):
@@ -92,9 +92,9 @@ def test_a_tag_and_a_commit_stay_what_they_are(repository: Path) -> None:
         assert not find_newest(here, os.environ).is_newer
     here = Installation(installer="pipx", source=repository.as_uri(), commit=first, revision="main")
     assert find_newest(here, os.environ).is_newer
-    gone = Installation(installer="pipx", source=repository.as_uri(), commit=first, revision="gone")
+    missing_source = Installation(installer="pipx", source=repository.as_uri(), commit=first, revision="gone")
     with pytest.raises(UserError, match="no branch or tag 'gone'"):
-        find_newest(gone, os.environ)
+        find_newest(missing_source, os.environ)
 
 
 def test_a_checkout_is_compared_with_its_remote(repository: Path, tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def test_a_source_folder_with_a_later_version_is_newer(repository: Path) -> None
     assert (found.is_newer, found.version, found.place) == (True, "99.0", str(repository))
 
 
-def test_without_an_answer_the_reason_is_told(repository: Path, tmp_path: Path) -> None:
-    gone = Installation(installer="uv", source=(tmp_path / "gone").as_uri(), commit="0" * 40)
+def test_without_an_answer_the_reason_is_reported(repository: Path, tmp_path: Path) -> None:
+    missing_source = Installation(installer="uv", source=(tmp_path / "gone").as_uri(), commit="0" * 40)
     with pytest.raises(UserError, match=r"can't look for a newer version: .*gone"):
-        find_newest(gone, os.environ)
+        find_newest(missing_source, os.environ)
     with pytest.raises(UserError, match=r"can't connect to http://127\.0\.0\.1:9/simple \("):
         find_newest(Installation(installer="uv"), {"PIP_INDEX_URL": "http://me:secret@127.0.0.1:9/simple"})
     with pytest.raises(UserError, match=r"is gone; install it again"):
@@ -129,14 +129,14 @@ def test_without_an_answer_the_reason_is_told(repository: Path, tmp_path: Path) 
         find_newest(Installation(installer="pip", source="file:///tmp/clio.whl", is_file=True), os.environ)
 
 
-def test_a_password_in_an_address_is_not_printed(tmp_path: Path) -> None:
+def test_a_password_in_a_url_is_not_printed(tmp_path: Path) -> None:
     here = Installation(installer="uv", source="http://me:hunter22@127.0.0.1:9/clio.git", commit="0" * 40)
     with pytest.raises(UserError) as caught:
         find_newest(here, os.environ)
     assert "hunter22" not in str(caught.value) and "127.0.0.1:9" in str(caught.value)
 
 
-def test_an_index_is_asked_for_released_versions(index: Serve) -> None:
+def test_an_index_is_queried_for_released_versions(index: Serve) -> None:
     body = page("clio_shell-0.1.0.tar.gz", "clio_shell-99.2.0-py3-none-any.whl", "clio_shell-100.0rc1.tar.gz")
     found = find_newest(Installation(installer="pipx"), {"PIP_INDEX_URL": index(200, body)})
     assert (found.version, found.is_newer) == ("99.2.0", True)
@@ -150,7 +150,7 @@ def test_an_index_is_asked_for_released_versions(index: Serve) -> None:
         find_newest(Installation(installer="pipx"), {"UV_INDEX_URL": index(503, b"")})
 
 
-def test_versions_that_cannot_be_used_do_not_count() -> None:
+def test_unusable_versions_do_not_count() -> None:
     assert read_index_page(page("clio_shell-9.9.tar.gz", **{"requires-python": ">=3.99"})) == set()
     assert read_index_page(page("clio_shell-9.9.tar.gz", yanked="broken")) == set()
     assert read_index_page(page("clio_shell-9.9.tar.gz", **{"requires-python": ">=3.11"})) == {"9.9"}
@@ -171,7 +171,7 @@ INSTALLED = {
 
 
 @pytest.mark.parametrize("installer", sorted(INSTALLED))
-def test_each_installer_leaves_its_mark(installer: str, tmp_path: Path) -> None:
+def test_each_installer_is_recognized(installer: str, tmp_path: Path) -> None:
     marker, direct_url = INSTALLED[installer]
     (tmp_path / marker).touch()
     found = read_installation(tmp_path, direct_url)
@@ -179,7 +179,7 @@ def test_each_installer_leaves_its_mark(installer: str, tmp_path: Path) -> None:
     assert found.is_from_git == (installer == "uv")
 
 
-def test_other_environments_are_those_of_pip_or_uvx(tmp_path: Path) -> None:
+def test_other_environments_are_assigned_to_pip_or_uvx(tmp_path: Path) -> None:
     assert read_installation(tmp_path, "") == Installation(installer="pip")
     assert read_installation(tmp_path, "{not json") == Installation(installer="pip")
     assert read_installation(tmp_path / "archive-v0" / "x1", "").installer == "uvx"
@@ -198,7 +198,7 @@ def test_other_environments_are_those_of_pip_or_uvx(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_package_is_added_as_clio_was_installed(here: Installation, command: str) -> None:
+def test_a_package_is_added_with_clios_own_installer(here: Installation, command: str) -> None:
     assert here.add_command("numpy>=2") == command
 
 
@@ -218,7 +218,7 @@ def test_version_as_json() -> None:
     assert run("--json", "--version").stdout == done.stdout
 
 
-def test_nothing_is_installed_without_an_answer(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_installed_without_confirmation(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = git(repository, "rev-parse", "HEAD").strip()
     commit(repository, "0.2.0", "second")
     here = Installation(installer="uv", source=repository.as_uri(), commit=first)

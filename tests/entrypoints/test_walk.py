@@ -1,6 +1,6 @@
-"""Every state of the terminal at three widths: what is typed, and the screen on record that shows it.
+"""Every state of the terminal at three widths: the typed keys, and the recorded screen.
 
-tests/support/walk.py says how the screens are recorded again, and what is checked on each beside its record.
+tests/support/walk.py explains how the screens are recorded again, and what is checked on each in addition.
 """
 
 import sys
@@ -30,7 +30,7 @@ from tests.support.walk import IDLE, STEADY, Step, Walk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 SIZES = {40: 20, 80: 24, 120: 44}
-"""Columns, and the lines of a terminal of so many."""
+"""Columns, with the lines of the terminal."""
 BILL = (5_400, 96, 4_096)
 PRICES = (
     'def total(prices, discount):\n    """合計: sum after a discount in percent 🎉."""\n'
@@ -86,18 +86,18 @@ PROGRESS = [{"id": 1, "status": "completed"}, {"id": 2, "status": "in_progress"}
 
 
 class Gates:
-    """Places where an answer waits until the walk has seen enough."""
+    """Points at which an answer waits until the walk has seen enough."""
 
     def __init__(self) -> None:
         self.opened = 0
         self.passed = 0
 
     def open(self, walk: Walk) -> None:
-        """Let the answer go on."""
+        """Let the answer continue."""
         self.opened += 1
 
     def wait(self) -> Iterator[Part]:
-        """Part of an answer: silence until the gate is open."""
+        """Return a part of an answer: silence until the gate is open."""
         self.passed += 1
         number = self.passed
         while self.opened < number:
@@ -107,8 +107,8 @@ class Gates:
 gates = Gates()
 
 
-def held(*parts: str | dict[str, Any]) -> Reply:
-    """An answer that waits at a gate after each of these texts or chunks but the last one, which is a text."""
+def gated_answer(*parts: str | dict[str, Any]) -> Reply:
+    """Return an answer that waits at a gate after each of these texts or chunks except the last, a text."""
 
     def render(request: Recorded) -> Iterator[Part]:
         for part in parts[:-1]:
@@ -132,12 +132,12 @@ def say(words: str) -> Reply:
 
 
 def idle(before: str) -> str:
-    """This is shown, and then nothing runs and the line is empty."""
+    """Return a pattern for this text followed by an idle, empty line."""
     return rf"{before}{IDLE}"
 
 
 def resume_narrower(walk: Walk) -> None:
-    """The answer goes on in a terminal of fewer columns."""
+    """Continue the answer in a terminal of fewer columns."""
     walk.resize(walk.columns - 7)
     gates.open(walk)
 
@@ -146,7 +146,7 @@ AT_PROMPT = rf"\A{IDLE}"
 
 
 def touch(name: str) -> Callable[[Walk], None]:
-    """Let the command go on that waits for this file."""
+    """Let the command continue that waits for this file."""
     return lambda walk: (Path(walk.terminal.cwd) / name).touch()
 
 
@@ -169,7 +169,9 @@ TALK = (
         name="waiting",
         typed="what is 合計 of cafe\u0301 🎉?⏎",
         replies=[
-            held({}, {"reasoning_content": THOUGHT}, ANSWER[: ANSWER.index("| 👩")], ANSWER[ANSWER.index("| 👩") :])
+            gated_answer(
+                {}, {"reasoning_content": THOUGHT}, ANSWER[: ANSWER.index("| 👩")], ANSWER[ANSWER.index("| 👩") :]
+            )
         ],
         shows="waiting",
     ),
@@ -200,7 +202,7 @@ TALK = (
         typed="make the discount a percentage⏎",
         replies=[
             EXPLORE,
-            held({}, "The discount becomes a share."),
+            gated_answer({}, "The discount becomes a share."),
         ],
         shows=r"explored 3[\s\S]*waiting",
     ),
@@ -228,7 +230,7 @@ TALK = (
         typed="test it⏎",
         replies=[
             run("sh check.sh"),
-            held({}, "One test fails."),
+            gated_answer({}, "One test fails."),
         ],
         shows="n no",
     ),
@@ -240,7 +242,7 @@ TALK = (
     Step(
         name="output",
         typed="and count⏎",
-        replies=[run("seq 12"), held({}, "Twelve.")],
+        replies=[run("seq 12"), gated_answer({}, "Twelve.")],
         shows=r"\+\d+ lines[\s\S]*waiting",
     ),
     Step(name="output-unfolded", typed="⌃o", shows=r" 9\n[\s\S]*waiting"),
@@ -253,20 +255,20 @@ TALK = (
         shows="always down[\\s\\S]*Which|Which[\\s\\S]*always down",
     ),
     Step(name="question-answered", typed="1⏎", shows=idle("to even it is"), since="❯ round it"),
-    # typed while it works
+    # typed during work
     Step(typed="who uses it?⏎", replies=[stall("I look at how `total` is used first")], shows="is used"),
     Step(typed="then write the changelog in 日本語, with all that was decided, and 🎉 at its end⏎", shows="queued 1"),
     Step(typed="!keep the signature as it is⏎", shows="steering"),
     Step(name="queue", typed="and run the 漢字", shows="steering[\\s\\S]*❯ and run the 漢字"),
     Step(name="stopped", typed="⎋", shows=r"interrupted[\s\S]*❯ and run", since="❯ who uses"),
     Step(typed="⌃u↑⌃c↑⌃c", shows=AT_PROMPT),
-    # back
+    # undo
     Step(name="diff", typed="/diff⏎", shows=idle("prices.py"), since="❯ /diff"),
     Step(name="undo", typed="/undo⏎", shows=idle("Undid"), since="❯ /undo"),
     Step(name="redo", typed="/redo⏎", shows=idle("Restored"), since="❯ /redo"),
     Step(name="rewind", typed="/rewind⏎", shows=r"you said[\s\S]*enter to choose"),
     Step(typed="⎋", shows=AT_PROMPT),
-    # a plan, and its list of tasks
+    # a plan, and its todo list
     Step(
         name="plan",
         typed="/plan count money in whole cents⏎",
@@ -274,7 +276,7 @@ TALK = (
             calls(("todo_operations", {"operation": "write", "todos": [{"title": title} for title in TODOS]})),
             say("Three steps."),
             calls(("todo_operations", {"operation": "update", "todos": PROGRESS})),
-            held("One is done so far.\n\n", "The rest follows."),
+            gated_answer("One is done so far.\n\n", "The rest follows."),
         ],
         shows="yes, approval mode",
         since="❯ /plan",
@@ -284,7 +286,7 @@ TALK = (
     Step(name="todo", typed="/todo⏎", shows=idle("1 of 3 done"), since="❯ /todo"),
     Step(name="plan-mode", typed="/plan⏎", shows=r"test-model · plan[^\n]*\Z", since="❯ /plan"),
     Step(typed="/plan off⏎", shows=AT_PROMPT),
-    # what it came to, and lists to choose from
+    # results, and lists to choose from
     Step(name="context", typed="/context⏎", shows=idle("next trim"), since="❯ /context", counts=False),
     Step(name="cost", typed="/cost⏎", shows=idle("project, 30 days"), since="❯ /cost"),
     Step(typed="#discounts are percentages everywhere⏎", shows=idle("memory")),
@@ -311,9 +313,9 @@ TALK = (
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """A clio of its own, and what happens in it. keys: what ends it; "" if it ends by itself.
+    """A separate clio, and its steps. keys: what ends it; "" if it ends by itself.
 
-    breaks: whether the terminal breaks long lines, which are whole for a reader's voice or in a list of paths.
+    breaks: whether the terminal breaks long lines, which are complete for a screen reader or in a list of paths.
     """
 
     options: Sequence[str] = ()
@@ -328,8 +330,8 @@ SMALL = "Run `make test`:\n\n1. look at **total**\n2. write\n\n```python\nx = 2 
 CHANGE = calls(("edit_file", {"path": "prices.py", "old_string": "- discount", "new_string": "- discount / 100"}))
 
 
-def plainly(name: str, prompt: str) -> tuple[Step, ...]:
-    """An answer, a question about a change and its result, where the screen is simpler."""
+def simple_steps(name: str, prompt: str) -> tuple[Step, ...]:
+    """Return an answer, a question about a change and its result, where the screen is simpler."""
     return (
         Step(shows=rf"{prompt}[^\n]*(\n[^\n]*)?\Z"),
         Step(
@@ -389,20 +391,20 @@ STARTS = (
     ),
     Start(options=["--help"], steps=[Step(name="usage", shows="exit codes")], keys=""),
     Start(options=["doctor"], steps=[Step(name="doctor", shows=r"problem|note|ok", varies=True)], keys="", breaks=True),
-    Start(env={"NO_COLOR": "1"}, replies=PLAIN_REPLIES, steps=plainly("no-color", "❯")),
-    Start(env={"TERM": "dumb"}, replies=PLAIN_REPLIES, steps=plainly("dumb", ">"), keys="/exit⏎", breaks=True),
-    Start(options=["--screen-reader"], replies=PLAIN_REPLIES, steps=plainly("reader", "you:"), breaks=True),
+    Start(env={"NO_COLOR": "1"}, replies=PLAIN_REPLIES, steps=simple_steps("no-color", "❯")),
+    Start(env={"TERM": "dumb"}, replies=PLAIN_REPLIES, steps=simple_steps("dumb", ">"), keys="/exit⏎", breaks=True),
+    Start(options=["--screen-reader"], replies=PLAIN_REPLIES, steps=simple_steps("reader", "you:"), breaks=True),
 )
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    """A project under git, and a server that knows two models."""
+    """Return a project under git, and a server that offers two models."""
     gates.__init__()
     with ChatServer(models=[{"id": "test-model"}, {"id": "other-model"}]) as server:
         place = Place(tmp_path / "home" / "shop", tmp_path / "home", server)
         make_repository(place.project, FILES)
-        # What confines commands is another on each machine, and the first question says which.
+        # The sandbox differs between machines, and the first question names it.
         (place.home / ".clio").mkdir()
         (place.home / ".clio" / "config.yaml").write_text("confine_unasked: off\n", encoding="utf-8")
         yield place
@@ -437,17 +439,19 @@ def test_starts_and_plain_terminals(place: Place, columns: int) -> None:
 
 
 @pytest.mark.parametrize("columns", SIZES)
-def test_the_input_line_stays_on_its_row(place: Place, columns: int) -> None:
+def test_the_input_line_keeps_its_row(place: Place, columns: int) -> None:
     """On a full screen: idle, waiting, writing, running a command, after questions, and idle again."""
     assert place.server is not None
     lines = SIZES[columns]
     filling = "\n\n".join(f"line {number}" for number in range(lines))
     place.server.add(
         say(filling),
-        held({}, "I run it first"),
-        held({"content": "\n\n".join(["Then I look"] * 9)}, "It is done."),
+        gated_answer({}, "I run it first"),
+        gated_answer({"content": "\n\n".join(["Then I look"] * 9)}, "It is done."),
     )
-    place.server.add(run("sh check.sh"), held({}, "One test fails."), calls(("ask_user", ASK)), held({}, filling))
+    place.server.add(
+        run("sh check.sh"), gated_answer({}, "One test fails."), calls(("ask_user", ASK)), gated_answer({}, filling)
+    )
     with place.clio("--approve", "all", columns=columns, lines=lines, setup=STEADY) as clio:
         walk = Walk(clio, columns, place.server)
         printed: list[str] = []

@@ -1,4 +1,4 @@
-"""Stored sessions, and the values they become."""
+"""Saved sessions, and the values collected from them."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Sessions the export tests look at: one such as people have, one that means harm."""
+"""Sessions for export tests: a typical one and a hostile one."""
 
 import json
 from pathlib import Path
@@ -74,8 +74,8 @@ def call(id: str, name: str, **arguments: Any) -> ToolCall:
     return ToolCall(id=id, name=name, arguments=json.dumps(arguments, ensure_ascii=False))
 
 
-def shop_talk() -> list[Message]:
-    """Two turns about a shop, in clio's own tools, ids and times the same always."""
+def typical_messages() -> list[Message]:
+    """Return two turns about a shop with clio's own tools, always with the same ids and times."""
     failed = (
         "[exit 1]\n"
         + "\n".join(f"tests/test_prices.py::test_case_{n} PASSED" for n in range(40))
@@ -147,7 +147,7 @@ def _message(number: int, fields: dict[str, Any]) -> Message:
 
 
 def make_session(store: SessionStore, messages: list[Message], *, name: str | None = None, trims: bool = False) -> str:
-    """A stored session with these messages; its id."""
+    """Save a session with these messages; return its id."""
     session = store.new(Path("/home/dev/shop"), name=name)
     for message in messages:
         session.append(message)
@@ -199,8 +199,8 @@ HOSTILE = [
 ]
 
 
-def hostile_talk() -> list[Message]:
-    """The same poison at every place a session has for a text."""
+def hostile_messages() -> list[Message]:
+    """Return messages with the same hostile text at every place a session has for text."""
     poison = "\n\n".join(HOSTILE)
     one = HOSTILE[0]
     return [
@@ -237,8 +237,8 @@ def hostile_talk() -> list[Message]:
     ]
 
 
-def said_everywhere(text: str, escaped: str = "") -> SessionState:
-    """A state that has the text in each field that can hold one. escaped: the same as it may stand in JSON."""
+def state_with_text_everywhere(text: str, escaped: str = "") -> SessionState:
+    """Return a state with the text in each field that can hold one. escaped: the text as it may be in JSON."""
     in_json = escaped or json.dumps(text)[1:-1]
     lines = f"{text}\n{text}"
     arguments = f'{{"{in_json}": "{in_json}", "path": "{in_json}", "list": ["{in_json}", {{"{in_json}": 1}}]}}'

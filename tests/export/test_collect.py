@@ -1,4 +1,4 @@
-"""A session's state becomes what is exported: results with their calls, trims in their place, nothing secret."""
+"""Conversion of a session's state for exports: results with their calls, trims at their place, secrets redacted."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, User
 from clio.sessions.session_files import BlobNotFound
 from clio.sessions.state import Bill, SessionState, Trim
 from tests.export.conftest import collected
-from tests.export.sample import ESC, KEY, said_everywhere, shop_talk
+from tests.export.sample import ESC, KEY, state_with_text_everywhere, typical_messages
 
 
 def state_of(*messages: Message, **fields: Any) -> SessionState:
@@ -30,8 +30,8 @@ def answers(id: str, content: str = "", **fields: Any) -> ToolMessage:
     return ToolMessage(tool_call_id=id, name="read_file", content=content, **fields)
 
 
-def test_each_result_is_with_its_call() -> None:
-    entries = said(state_of(*shop_talk()))
+def test_each_result_is_next_to_its_call() -> None:
+    entries = said(state_of(*typical_messages()))
     assert [entry.role for entry in entries] == ["system", "user", *["assistant"] * 3, "user", "assistant"]
     outputs = [call.result.output[:12] if call.result else None for entry in entries for call in entry.calls]
     assert outputs == ["def total(pr", "[exit 1]\ntes", "edited shop/", "created", "diff --git a", None]
@@ -42,7 +42,7 @@ def test_a_call_id_used_twice_means_the_newest_call() -> None:
     assert [entry.calls[0].result and entry.calls[0].result.output for entry in (first, second)] == ["one", "two"]
 
 
-def test_a_result_no_one_asked_for_is_shown_by_itself() -> None:
+def test_a_result_without_a_call_is_shown_separately() -> None:
     (entry,) = said(state_of(answers("lost", "still here")))
     assert entry.role == "tool"
     assert entry.calls[0].result is not None
@@ -50,11 +50,11 @@ def test_a_result_no_one_asked_for_is_shown_by_itself() -> None:
 
 
 def test_steps_are_counted_within_a_turn() -> None:
-    entries = said(state_of(*shop_talk()))
+    entries = said(state_of(*typical_messages()))
     assert [entry.step for entry in entries if entry.role == "assistant"] == [1, 2, 3, 1]
 
 
-def test_arguments_are_decoded_and_what_is_no_json_stays_text() -> None:
+def test_arguments_are_decoded_and_invalid_json_stays_text() -> None:
     entries = said(
         state_of(asks("a", '{"path": "x\\u202ey", "n": [1, null]}'), asks("b", '{"path": '), asks("c", "1e999"))
     )
@@ -65,13 +65,13 @@ def test_arguments_are_decoded_and_what_is_no_json_stays_text() -> None:
     ]
 
 
-def test_arguments_nested_without_end_stay_text() -> None:
+def test_very_deeply_nested_arguments_stay_text() -> None:
     deep = "[" * 50_000
     (entry,) = said(state_of(asks("a", deep + "]" * 50_000)))
     assert str(entry.calls[0].arguments).startswith("[[[[")
 
 
-def test_the_whole_output_is_read_where_the_message_has_a_preview() -> None:
+def test_the_complete_output_is_read_if_the_message_has_a_preview() -> None:
     (entry,) = said(
         state_of(asks("a"), answers("a", "pre … view", blob="0123456789abcdef")),
         blobs=lambda handle: f"all of {handle}",
@@ -81,7 +81,7 @@ def test_the_whole_output_is_read_where_the_message_has_a_preview() -> None:
 
 
 @pytest.mark.parametrize("error", [BlobNotFound("gone"), OSError("disk")])
-def test_a_lost_output_leaves_its_preview(error: Exception) -> None:
+def test_without_the_complete_output_the_preview_is_used(error: Exception) -> None:
     def lost(handle: str) -> str:
         raise error
 
@@ -90,7 +90,7 @@ def test_a_lost_output_leaves_its_preview(error: Exception) -> None:
     assert entry.calls[0].result.output == "pre … view"
 
 
-def test_a_long_output_keeps_both_ends_and_says_what_is_missing() -> None:
+def test_a_long_output_keeps_both_ends_and_names_what_is_missing() -> None:
     text = "\n".join(f"line {number}" for number in range(5_000))
     (entry,) = said(
         state_of(asks("a"), answers("a", text)), limits=OutputLimits(output=1_000, all_outputs=10_000, later=10)
@@ -105,7 +105,7 @@ def test_a_long_output_keeps_both_ends_and_says_what_is_missing() -> None:
     assert 0 <= len(text) - len(head) - len(tail) - result.left_out <= 2  # the newlines at the cut
 
 
-def test_a_secret_at_the_cut_is_not_left_in_half() -> None:
+def test_a_secret_at_the_cut_is_redacted_completely() -> None:
     def redact(text: str) -> str:
         return text.replace(KEY, "[REDACTED:key]")
 
@@ -119,14 +119,14 @@ def test_a_secret_at_the_cut_is_not_left_in_half() -> None:
         assert KEY[-12:] not in entry.calls[0].result.output
 
 
-def test_once_there_is_much_the_later_outputs_are_short() -> None:
+def test_after_much_output_later_outputs_are_shortened() -> None:
     messages = [message for n in range(4) for message in (asks(f"c{n}"), answers(f"c{n}", "x" * 900))]
     entries = said(state_of(*messages), limits=OutputLimits(output=1_000, all_outputs=1_500, later=100))
     assert [entry.calls[0].result.left_out if entry.calls[0].result else -1 for entry in entries] == [0, 0, 800, 800]
 
 
-def test_a_trim_is_where_it_happened_with_a_summary_of_what_left() -> None:
-    messages = shop_talk()
+def test_a_trim_is_at_its_place_with_a_summary_of_the_trimmed_messages() -> None:
+    messages = typical_messages()
     trim = Trim(
         handle="t1", dropped=tuple(m.id for m in messages[1:4]), freed_tokens=321, created=messages[8].created + 1
     )
@@ -140,8 +140,8 @@ def test_a_trim_is_where_it_happened_with_a_summary_of_what_left() -> None:
     assert "thread_summary" not in cut.summary
 
 
-def test_a_trim_without_a_time_is_behind_what_it_dropped_and_one_without_messages_first() -> None:
-    messages = shop_talk()
+def test_a_trim_without_a_time_is_after_the_dropped_messages_and_one_without_messages_first() -> None:
+    messages = typical_messages()
     trims = [Trim(handle="t1", dropped=(messages[1].id,)), Trim(handle="t2", shrunk={"nobody": 3})]
     entries = collected(state_of(*messages, trims=trims)).entries
     assert [entry.handle for entry in entries if isinstance(entry, ExportedTrim)] == ["t2", "t1"]
@@ -149,7 +149,7 @@ def test_a_trim_without_a_time_is_behind_what_it_dropped_and_one_without_message
     assert isinstance(entries[3], ExportedTrim)
 
 
-def test_links_are_made_of_ids_and_never_the_same() -> None:
+def test_links_are_made_of_ids_and_unique() -> None:
     messages = [UserMessage(id=id, content="x") for id in ("good-1", "good-1", 'bad"id', "", "x" * 200, "m-3")]
     anchors = [entry.anchor for entry in said(state_of(*messages))]
     assert anchors[0] == "m-good-1"
@@ -157,8 +157,8 @@ def test_links_are_made_of_ids_and_never_the_same() -> None:
     assert all(anchor.replace("-", "").isalnum() for anchor in anchors)
 
 
-def test_totals_come_from_the_bills_else_from_the_messages() -> None:
-    talk = shop_talk()
+def test_totals_come_from_usage_or_else_from_the_messages() -> None:
+    talk = typical_messages()
     without = collected(state_of(*talk)).totals
     assert (without.turns, without.messages, without.calls, without.failed_calls) == (2, 12, 6, 1)
     assert (without.requests, without.prompt_tokens) == (4, 50_900)
@@ -167,10 +167,10 @@ def test_totals_come_from_the_bills_else_from_the_messages() -> None:
     assert (billed.requests, billed.prompt_tokens, billed.completion_tokens, billed.cached_tokens) == (2, 10, 6, 4)
 
 
-def test_no_text_keeps_a_secret() -> None:
+def test_no_text_contains_a_secret() -> None:
     split = KEY[:9] + f"{ESC}[0m" + KEY[9:]
     for secret in (KEY, split):
-        state = said_everywhere(secret, "".join(f"\\u{ord(letter):04x}" for letter in KEY))
+        state = state_with_text_everywhere(secret, "".join(f"\\u{ord(letter):04x}" for letter in KEY))
         export = collected(
             state, blobs=lambda handle: f"{handle} {split}", redact=lambda text: text.replace(KEY, "[REDACTED:key]")
         )
@@ -179,7 +179,7 @@ def test_no_text_keeps_a_secret() -> None:
         assert KEY[9:] not in text
 
 
-def test_the_folder_is_named_and_its_path_is_not_told() -> None:
-    export = collected(state_of(*shop_talk()))
+def test_the_folder_is_named_without_its_path() -> None:
+    export = collected(state_of(*typical_messages()))
     assert export.project == "shop"
     assert "/home/dev" not in msgspec.json.encode(export).decode()

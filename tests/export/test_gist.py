@@ -1,4 +1,4 @@
-"""A session shared as a secret gist, by the user's gh."""
+"""A session shared as a secret gist with the user's gh."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The page as text: whole, the same each time, with nothing in it that loads, runs or leads astray."""
+"""The exported page as text: complete, reproducible, and without anything that loads, runs or misleads."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import SessionState, Trim
 from clio.sessions.store import SessionStore
 from tests.export.conftest import collected
-from tests.export.sample import START, hostile_talk, make_session, said_everywhere, shop_talk
+from tests.export.sample import START, hostile_messages, make_session, state_with_text_everywhere, typical_messages
 from tests.support.rows import each_row
 
 NOW = START + 86_400
@@ -52,7 +52,7 @@ def prose() -> ProseRenderer:
 
 
 class Tags(HTMLParser):
-    """Every element of a page with its attributes."""
+    """All elements of a page with their attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -67,8 +67,8 @@ class Tags(HTMLParser):
         self.text.append(data)
 
 
-def test_the_page_has_all_of_a_session(store: SessionStore) -> None:
-    id = make_session(store, shop_talk(), name="A cent short", trims=True)
+def test_the_page_has_the_complete_session(store: SessionStore) -> None:
+    id = make_session(store, typical_messages(), name="A cent short", trims=True)
     page = export_session(store, id, "html", redact=same, now=NOW)
     for part in (
         "<title>A cent short</title>",
@@ -88,7 +88,7 @@ def test_the_page_has_all_of_a_session(store: SessionStore) -> None:
         '<td class="right">2.68</td>',
         "No result: the call was still running",
         "Yes, and __init__ too.\n    keep   the spaces &lt;b&gt;as they are&lt;/b&gt;",
-        f'<a href="#m-{shop_talk()[1].id}">The totals in shop/prices.py',
+        f'<a href="#m-{typical_messages()[1].id}">The totals in shop/prices.py',
     ):
         assert part in page, part
 
@@ -103,7 +103,7 @@ def test_the_first_message_of_a_day_has_its_date() -> None:
 
 
 def test_the_same_session_gives_the_same_bytes_in_another_process(store: SessionStore) -> None:
-    id = make_session(store, [*shop_talk(), *hostile_talk()[:-1]])
+    id = make_session(store, [*typical_messages(), *hostile_messages()[:-1]])
     here = [export_session(store, id, form, redact=same, now=NOW) for form in ("html", "md", "json")]
     program = (
         "import hashlib, pathlib, sys\n"
@@ -124,7 +124,7 @@ def test_the_same_session_gives_the_same_bytes_in_another_process(store: Session
     assert answer.stdout.split() == [hashlib.sha256(text.encode()).hexdigest() for text in here]
 
 
-def test_a_running_session_is_read_and_no_file_is_changed(store: SessionStore) -> None:
+def test_a_running_session_is_exported_and_no_file_is_changed(store: SessionStore) -> None:
     session = store.new(Path("/home/dev/shop"))
     session.append(UserMessage(content="still talking"))
     whole = session.write_blob("the whole output\n" * 10)
@@ -137,7 +137,7 @@ def test_a_running_session_is_read_and_no_file_is_changed(store: SessionStore) -
 
 
 @pytest.mark.parametrize("id", ["../../etc/passwd", "", "nobody"])
-def test_a_session_that_is_not_there_is_told_in_one_sentence(store: SessionStore, id: str) -> None:
+def test_a_missing_session_is_reported_in_one_sentence(store: SessionStore, id: str) -> None:
     with pytest.raises(SessionNotFound, match=r"No session '.*'; `/session list`"):
         export_session(store, id, "html", redact=same, now=NOW)
 
@@ -149,8 +149,8 @@ def test_an_empty_conversation_is_a_page_too(store: SessionStore) -> None:
     assert '<nav class="toc"' not in page
 
 
-def test_style_and_script_are_the_only_ones_and_named_by_their_hash(store: SessionStore) -> None:
-    page = export_session(store, make_session(store, hostile_talk()), "html", redact=same, now=NOW)
+def test_the_policy_allows_one_style_and_one_script_by_their_hash(store: SessionStore) -> None:
+    page = export_session(store, make_session(store, hostile_messages()), "html", redact=same, now=NOW)
     style, script = re.findall(r"<style>(.*?)</style>", page, re.S), re.findall(r"<script>(.*?)</script>", page, re.S)
     assert len(style) == len(script) == 1
     policy = next(tag["content"] or "" for name, tag in Tags(page).found if tag.get("http-equiv"))
@@ -162,12 +162,12 @@ def test_style_and_script_are_the_only_ones_and_named_by_their_hash(store: Sessi
 
 
 def test_nothing_hostile_becomes_an_element_or_an_attribute(store: SessionStore) -> None:
-    page = export_session(store, make_session(store, hostile_talk()), "html", redact=same, now=NOW)
+    page = export_session(store, make_session(store, hostile_messages()), "html", redact=same, now=NOW)
     tags = Tags(page).found
     assert {name for name, _ in tags} <= KNOWN
     assert [name for name, attrs in tags if any(key.startswith("on") or key in ("src", "style") for key in attrs)] == []
     outside = {attrs["href"] for name, attrs in tags if name == "a" and not str(attrs["href"]).startswith("#")}
-    # The last is a file beside the page: an encoded backslash separates nothing.
+    # The last is a file next to the page: an encoded backslash is no separator.
     assert outside == {"https://tracker.invalid/pixel.png", "https://ci.invalid/run", "%5Cevil.invalid"}
     assert all(
         attrs.get("rel") == "noopener noreferrer"
@@ -179,8 +179,8 @@ def test_nothing_hostile_becomes_an_element_or_an_attribute(store: SessionStore)
 
 
 @each_row("tag", ["<img src=x onerror=y>", "<!-- open", '"><script>x</script>', "' onclick='x", "&lt;i&gt;"])
-def test_no_field_can_hold_a_tag(tag: str) -> None:
-    text = render_page(collected(said_everywhere(tag), blobs=lambda handle: tag))
+def test_no_field_can_contain_a_tag(tag: str) -> None:
+    text = render_page(collected(state_with_text_everywhere(tag), blobs=lambda handle: tag))
     tags = Tags(text)
     assert {name for name, _ in tags.found} <= KNOWN
     assert sum(name in ("script", "style") for name, _ in tags.found) == 2
@@ -196,7 +196,7 @@ def test_no_field_can_hold_a_tag(tag: str) -> None:
 @given(
     st.lists(st.text(st.characters() | st.sampled_from("<>&\"'`*_[]()!#|\n\x00\u202e\ud800"), max_size=40), min_size=4)
 )
-def test_whatever_is_reported_the_page_holds_it_as_text(texts: list[str]) -> None:
+def test_any_text_is_on_the_page_as_text(texts: list[str]) -> None:
     first, second, third, fourth, *_ = texts
     messages = [
         UserMessage(id=fourth, content=first, context=second, created=START),
@@ -246,16 +246,16 @@ def test_whatever_is_reported_the_page_holds_it_as_text(texts: list[str]) -> Non
         "view-source:x",
     ],
 )
-def test_links_that_could_do_something_stay_text(url: str) -> None:
+def test_links_that_could_run_something_stay_text(url: str) -> None:
     assert not is_link_allowed(url)
 
 
 @each_row("url", ["https://x.invalid/a?b#c", "http://x", "mailto:a@b.c", "#m-1", "a/b.py", "a/b.py:3", "?q"])
-def test_links_that_only_lead_somewhere_stay_links(url: str) -> None:
+def test_harmless_links_stay_links(url: str) -> None:
     assert is_link_allowed(url)
 
 
-def test_an_image_is_a_link_and_its_words_alone_within_a_link() -> None:
+def test_an_image_is_a_link_and_only_its_text_within_a_link() -> None:
     assert 'href="https://x.invalid/a.png" rel="noopener noreferrer">image: a &lt;b&gt;</a>' in prose().markdown(
         "![a <b>](https://x.invalid/a.png)"
     )
@@ -265,23 +265,23 @@ def test_an_image_is_a_link_and_its_words_alone_within_a_link() -> None:
     assert ">image: badge</a>" in nested
 
 
-def test_markdown_that_would_take_long_is_shown_as_it_was_written() -> None:
+def test_markdown_that_is_slow_to_render_is_shown_as_source() -> None:
     for text in ("*a* " * (MAX_MARKDOWN // 4 + 1), "[" * (MAX_BRACKETS + 1)):
         shown = prose().markdown(text)
         assert "<em>" not in shown
         assert re.sub(r"<summary>.*?</summary>|<[^>]*>", "", shown) == text
 
 
-def test_a_page_renders_only_so_much_markdown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_amount_of_rendered_markdown_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.export.html_page.MAX_PROSE_CHARS", 100_000)
     page = prose()
-    text = "*a* " * 1_000  # far dearer than prose
+    text = "*a* " * 1_000  # takes far longer than prose
     shown = [page.markdown(text) for _ in range(5)]
     assert "<em>" in shown[0]
     assert "<em>" not in shown[-1]
 
 
-def test_users_words_are_shown_as_written_and_their_fences_as_code() -> None:
+def test_user_messages_are_shown_as_written_with_fences_as_code() -> None:
     shown = prose().plain("__init__ *x*\n\n```python\ndef f(): pass\n```\n  two <b>\n\n~~~\nopen")
     assert '<div class="plain">__init__ *x*</div>' in shown
     assert '<span class="k">def </span>' in shown
@@ -289,21 +289,21 @@ def test_users_words_are_shown_as_written_and_their_fences_as_code() -> None:
     assert "<code>open</code>" in shown
 
 
-def test_the_rest_of_long_words_is_folded() -> None:
+def test_the_rest_of_a_long_message_is_collapsed() -> None:
     text = "\n".join(f"row {number}" for number in range(2_000))
     shown = prose().plain(text)
     assert "more characters</summary>" in shown
     assert re.sub(r"<summary>.*?</summary>|<[^>]*>", "", shown) == text
 
 
-def test_code_keeps_its_text_whatever_its_language() -> None:
+def test_code_keeps_its_text_in_any_language() -> None:
     code = "\n\n  def f(x):\n\treturn '<b>&amp;' # é\n\n"
     for language in ("python", "no-such-language", "", "html", "console", "diff"):
         plain = re.sub(r"<[^>]*>", "", CodeColouring().code(code, language))
         assert plain == code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#x27;")
 
 
-def test_code_too_long_to_colour_is_plain() -> None:
+def test_code_too_long_to_highlight_is_plain() -> None:
     assert "<span" in CodeColouring().code("x = 1\n", "python")
     assert "<span" not in CodeColouring().code("x = 1\n" * (MAX_COLOURED_BLOCK_CHARS // 6 + 1), "python")
     assert "<span" not in CodeColouring().code("x = 1;" * 1_000, "python")
@@ -321,7 +321,7 @@ def test_a_diff_marks_lines_and_the_words_that_changed() -> None:
     ("old", "new"),
     [("<a> b c", "<i> b c"), ("<a>" * 90, "<i>"), ("<a> one two three", "<i>"), ("<a>", ""), ("", "<i>")],
 )
-def test_no_line_of_a_diff_can_hold_a_tag(old: str, new: str) -> None:
+def test_no_line_of_a_diff_can_contain_a_tag(old: str, new: str) -> None:
     shown = DiffRenderer().html(f"@@ -1 +1 @@ <u>\n-{old}\n+{new}\n <u>\n\\ <u>")
     assert {name for name, _ in Tags(shown).found} <= {"span", "b"}
     assert "".join(Tags(shown).text) == f"@@ -1 +1 @@ <u>\n-{old}\n+{new}\n <u>\n\\ <u>\n"
@@ -334,7 +334,7 @@ def test_a_changed_line_of_dashes_is_no_file_name() -> None:
     assert 'class="l del">--- ' in shown
 
 
-def test_a_diff_too_long_to_colour_is_plain() -> None:
+def test_a_diff_too_long_to_highlight_is_plain() -> None:
     assert "<span" not in DiffRenderer().html("+<b>\n" * (MAX_LINES + 1))
     assert "&lt;b&gt;" in DiffRenderer().html("+<b>\n" * (MAX_LINES + 1))
 
@@ -349,5 +349,5 @@ def test_a_diff_too_long_to_colour_is_plain() -> None:
         ("", False),
     ],
 )
-def test_diffs_are_told_from_other_outputs(text: str, expected: bool) -> None:
+def test_diffs_are_distinguished_from_other_outputs(text: str, expected: bool) -> None:
     assert is_diff(text) is expected

@@ -1,4 +1,4 @@
-"""What the exported page does in a real browser; how it looks is not checked here."""
+"""The exported page in a real browser: behaviour, not appearance."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from clio.export.export_session import export_session, remove_terminal_sequences, spell_out_invisible
 from clio.messages import AssistantMessage, Message
 from clio.sessions.store import SessionStore
-from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk
+from tests.export.sample import HOSTILE, START, hostile_messages, make_session, typical_messages
 from tests.support.browser import Browser, BrowserFailed, find_browser
 
 LIGHT_PAPER, DARK_PAPER = "rgb(251, 250, 247)", "rgb(22, 24, 26)"
@@ -37,7 +37,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             id="w1", content=f"{'w' * 3_000}\n\n|{'|'.join('abcdefgh' for _ in range(20))}|\n{'|-' * 20}|\n"
         )
     ]
-    talks: dict[str, list[Message]] = {"shop": shop_talk(), "hostile": hostile_talk(), "wide": [*shop_talk(), *wide]}
+    talks: dict[str, list[Message]] = {
+        "shop": typical_messages(),
+        "hostile": hostile_messages(),
+        "wide": [*typical_messages(), *wide],
+    }
     made: dict[str, Path] = {}
     for name, talk in talks.items():
         id = make_session(store, talk, name=HOSTILE[0] if name == "hostile" else name, trims=name == "shop")
@@ -48,7 +52,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def look_up(browser: Browser, words: str) -> str:
-    """Search for words; what the page says about the hits."""
+    """Search for a text; return the displayed information about hits."""
     browser.run("document.getElementById('find').focus(), document.getElementById('find').select()")
     browser.type(words)
     browser.press("Enter")
@@ -73,7 +77,9 @@ def colour(browser: Browser, name: str, selector: str = "body") -> Any:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("width", "dark"), [(360, False), (1200, True)])
 @pytest.mark.parametrize("name", ["shop", "hostile", "wide"])
-def test_a_page_is_quiet_and_fits(browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool) -> None:
+def test_a_page_causes_no_errors_and_fits(
+    browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool
+) -> None:
     browser.open(pages[name], width=width, dark=dark)
     browser.run("document.querySelectorAll('details').forEach(part => { part.open = true; })")
     browser.run("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
@@ -83,7 +89,7 @@ def test_a_page_is_quiet_and_fits(browser: Browser, pages: dict[str, Path], name
     assert colour(browser, "backgroundColor") == (DARK_PAPER if dark else LIGHT_PAPER)
 
 
-def test_hostile_words_are_seen_as_they_were_written(browser: Browser, pages: dict[str, Path]) -> None:
+def test_hostile_text_is_displayed_as_written(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["hostile"])
     browser.run("document.querySelectorAll('details').forEach(part => { part.open = true; })")
     places = ".m.user .prose", ".m.clio .call pre", ".m.user .more .plain", ".m.clio > .more .plain", "#conversation"
@@ -104,10 +110,8 @@ def test_hostile_words_are_seen_as_they_were_written(browser: Browser, pages: di
     assert browser.complaints() == []
 
 
-def test_a_script_that_got_in_all_the_same_would_not_run(
-    browser: Browser, pages: dict[str, Path], tmp_path: Path
-) -> None:
-    """The policy is a second wall: here someone has broken the first."""
+def test_an_injected_script_would_not_run(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
+    """The policy is a second protection: here the first has been removed."""
     page = pages["shop"].read_text(encoding="utf-8")
     harm = (
         "<script>window.bad = 1</script><img src='https://tracker.invalid/x.png' onerror='window.bad = 2'>"
@@ -120,13 +124,13 @@ def test_a_script_that_got_in_all_the_same_would_not_run(
     assert browser.run("window.bad") is None
     assert colour(browser, "display") == "block"
     assert colour(browser, "color", "#p") == colour(browser, "color")
-    # The browser tells of the wish and of its refusal; nothing was sent.
+    # The browser reports the attempt and its refusal; nothing was sent.
     refused = [event["params"] for event in browser.events if event["method"] == "Network.loadingFailed"]
     assert [params["blockedReason"] for params in refused] == ["csp"]
     assert len(browser.complaints()) >= 4
 
 
-def test_search_finds_and_opens_a_folded_hit(browser: Browser, pages: dict[str, Path]) -> None:
+def test_search_finds_and_expands_a_collapsed_hit(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["shop"], height=500)
     assert browser.run("document.querySelectorAll('.call[open]').length") == 0
     assert look_up(browser, "TEST_CASE_39") == "1 of 1"
@@ -137,29 +141,29 @@ def test_search_finds_and_opens_a_folded_hit(browser: Browser, pages: dict[str, 
     assert in_sight(browser, "[...CSS.highlights.get('now')][0]")
 
 
-def test_search_goes_on_and_back_and_around(browser: Browser, pages: dict[str, Path]) -> None:
+def test_search_goes_forward_back_and_wraps_around(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["shop"])
     assert look_up(browser, "shop/prices.py").startswith("1 of ")
     many = len(marked(browser, "hit"))
     assert many > 5
-    says = "document.getElementById('hits').textContent"
+    hits_text = "document.getElementById('hits').textContent"
     browser.press("Enter")
-    assert browser.run(says) == f"2 of {many}"
+    assert browser.run(hits_text) == f"2 of {many}"
     browser.press("Enter", modifiers=8)
     browser.press("Enter", modifiers=8)
-    assert browser.run(says) == f"{many} of {many}"
+    assert browser.run(hits_text) == f"{many} of {many}"
     browser.run("document.getElementById('next').click()")
-    assert browser.run(says) == f"1 of {many}"
+    assert browser.run(hits_text) == f"1 of {many}"
 
 
-def test_search_sees_through_colours_and_case(browser: Browser, pages: dict[str, Path]) -> None:
+def test_search_ignores_highlighting_and_case(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["shop"])
     assert look_up(browser, "DEF total(prices: list[STR])") == "1 of 1"
     assert marked(browser, "now") == ["def total(prices: list[str])"]
     assert look_up(browser, "not in this session") == "no hits"
 
 
-def test_only_hits_hides_what_has_none_until_the_search_ends(browser: Browser, pages: dict[str, Path]) -> None:
+def test_only_hits_hides_messages_without_hits_until_the_search_ends(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["shop"])
     shown = "[...document.querySelectorAll('.m')].filter(part => part.offsetHeight > 0).length"
     everything = browser.run(shown)
@@ -172,7 +176,7 @@ def test_only_hits_hides_what_has_none_until_the_search_ends(browser: Browser, p
     assert marked(browser, "hit") == []
 
 
-def test_the_browsers_own_search_is_left_alone(browser: Browser, pages: dict[str, Path]) -> None:
+def test_the_browsers_own_search_is_not_intercepted(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["shop"])
     how = "ctrlKey: {}, bubbles: true, cancelable: true"
     press = "document.body.dispatchEvent(new KeyboardEvent('keydown', {{key: '{}', " + how + "}}))"
@@ -182,7 +186,7 @@ def test_the_browsers_own_search_is_left_alone(browser: Browser, pages: dict[str
     assert browser.run("document.activeElement.id") == "find"
 
 
-def test_the_scheme_can_be_turned_round(browser: Browser, pages: dict[str, Path]) -> None:
+def test_the_colour_scheme_can_be_switched(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["shop"], dark=True)
     browser.run("document.getElementById('theme').click()")
     assert colour(browser, "backgroundColor") == LIGHT_PAPER
@@ -193,8 +197,8 @@ def test_the_scheme_can_be_turned_round(browser: Browser, pages: dict[str, Path]
     browser.run("localStorage.clear()")
 
 
-def test_a_link_leads_to_its_message_and_into_what_is_folded(browser: Browser, pages: dict[str, Path]) -> None:
-    messages = shop_talk()
+def test_a_link_leads_to_its_message_even_if_it_is_collapsed(browser: Browser, pages: dict[str, Path]) -> None:
+    messages = typical_messages()
     browser.open(pages["shop"], height=400, at=f"#m-{messages[9].id}")
     assert in_sight(browser, f"document.getElementById('m-{messages[9].id}')")
     browser.open(pages["shop"], height=400, at=f"#r-{messages[7].id}")
@@ -205,7 +209,7 @@ def test_a_link_leads_to_its_message_and_into_what_is_folded(browser: Browser, p
     assert in_sight(browser, f"document.getElementById('m-{messages[1].id}')")
 
 
-def test_code_is_copied_as_it_is(browser: Browser, pages: dict[str, Path]) -> None:
+def test_code_is_copied_unchanged(browser: Browser, pages: dict[str, Path]) -> None:
     browser.call(
         "Browser.grantPermissions", on_page=False, permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
     )
@@ -222,7 +226,7 @@ def test_code_is_copied_as_it_is(browser: Browser, pages: dict[str, Path]) -> No
     assert lines[:3] == ["@@ -1,3 +1,4 @@", " def total(prices):", '-    """The sum."""']
 
 
-def test_everything_unfolds_and_folds(browser: Browser, pages: dict[str, Path]) -> None:
+def test_everything_can_be_expanded_and_collapsed(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["shop"])
     closed = "document.querySelectorAll('.m details:not([open])').length"
     some = browser.run(closed)
@@ -233,7 +237,7 @@ def test_everything_unfolds_and_folds(browser: Browser, pages: dict[str, Path]) 
     assert browser.run(closed) == some
 
 
-def test_with_scripts_off_all_of_it_can_be_read(browser: Browser, pages: dict[str, Path]) -> None:
+def test_the_page_is_readable_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["shop"], script=False)
     assert colour(browser, "display", ".tools") == "none"
     assert colour(browser, "display", ".copy") == "none"
@@ -246,7 +250,7 @@ def test_with_scripts_off_all_of_it_can_be_read(browser: Browser, pages: dict[st
     assert browser.complaints() == []
 
 
-def test_paper_is_white_and_without_tools(browser: Browser, pages: dict[str, Path]) -> None:
+def test_the_printed_page_is_white_and_without_controls(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["shop"], dark=True)
     browser.look(800, 900, dark=True, media="print")
     assert colour(browser, "backgroundColor") == "rgb(255, 255, 255)"

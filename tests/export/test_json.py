@@ -1,4 +1,4 @@
-"""The JSON form: the same fields always, and texts whole."""
+"""The JSON export: always the same fields, and complete texts."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from clio.export.document import (
 )
 from clio.export.export_session import export_session
 from clio.sessions.store import SessionStore
-from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk
+from tests.export.sample import HOSTILE, START, hostile_messages, make_session, typical_messages
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "export.md"
 
@@ -25,8 +25,8 @@ def exported(store: SessionStore, id: str) -> tuple[str, dict[str, object]]:
     return text, json.loads(text)
 
 
-def test_the_document_says_what_it_is_and_has_the_talk(store: SessionStore) -> None:
-    _, document = exported(store, make_session(store, shop_talk(), name="A cent short", trims=True))
+def test_the_document_has_its_format_and_the_conversation(store: SessionStore) -> None:
+    _, document = exported(store, make_session(store, typical_messages(), name="A cent short", trims=True))
     assert (document["schema"], document["version"]) == (SCHEMA, VERSION) == ("clio.export", 1)
     assert list(document) == list(ExportedSession.__struct_fields__)
     entries = document["entries"]
@@ -37,8 +37,8 @@ def test_the_document_says_what_it_is_and_has_the_talk(store: SessionStore) -> N
     assert call["result"]["output"].startswith("def total")
 
 
-def test_texts_are_exact_but_for_terminal_sequences(store: SessionStore) -> None:
-    text, document = exported(store, make_session(store, hostile_talk()))
+def test_texts_are_unchanged_except_for_terminal_sequences(store: SessionStore) -> None:
+    text, document = exported(store, make_session(store, hostile_messages()))
     words = document["entries"][0]["text"]  # type: ignore[index]
     assert HOSTILE[0] in words
     assert "red  bell\x07 nul\x00nul back\x08space" in words

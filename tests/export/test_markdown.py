@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 
 from clio.export.export_session import MarkdownText, export_session, fence_code
 from clio.sessions.store import SessionStore
-from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk
+from tests.export.sample import HOSTILE, START, hostile_messages, make_session, typical_messages
 
 NOW = START + 86_400
 
@@ -16,7 +16,7 @@ def same(text: str) -> str:
 
 
 def headings(text: str) -> list[str]:
-    """The headings outside of everything else."""
+    """Return the headings outside of everything else."""
     tokens = MarkdownIt("commonmark").parse(text)
     return [
         tokens[place + 1].content
@@ -25,9 +25,9 @@ def headings(text: str) -> list[str]:
     ]
 
 
-def test_the_whole_talk_is_there(store: SessionStore) -> None:
+def test_the_whole_conversation_is_exported(store: SessionStore) -> None:
     text = export_session(
-        store, make_session(store, shop_talk(), name="A *cent*", trims=True), "md", redact=same, now=NOW
+        store, make_session(store, typical_messages(), name="A *cent*", trims=True), "md", redact=same, now=NOW
     )
     for part in (
         "# A \\*cent\\*\n",
@@ -44,8 +44,8 @@ def test_the_whole_talk_is_there(store: SessionStore) -> None:
     assert text.endswith("</details>\n")
 
 
-def test_hostile_words_open_no_heading_and_no_tag(store: SessionStore) -> None:
-    text = export_session(store, make_session(store, hostile_talk()), "md", redact=same, now=NOW)
+def test_hostile_text_opens_no_heading_and_no_tag(store: SessionStore) -> None:
+    text = export_session(store, make_session(store, hostile_messages()), "md", redact=same, now=NOW)
     starts = [heading.partition(" · ")[0] for heading in headings(text)]
     assert starts == ["Todos", "1. User", "clio", "2. User", "clio", "clio"]
     blocks = [token for token in MarkdownIt("commonmark").parse(text) if token.type in ("html_block", "inline")]
@@ -56,7 +56,7 @@ def test_hostile_words_open_no_heading_and_no_tag(store: SessionStore) -> None:
 
 
 @given(st.text(st.sampled_from("`~\n ab"), max_size=60))
-def test_a_fence_holds_any_text(text: str) -> None:
+def test_a_fence_can_contain_any_text(text: str) -> None:
     tokens = MarkdownIt("commonmark").parse(f"{fence_code(text)}\n\nafter")
     assert [token.type for token in tokens] == ["fence", "paragraph_open", "inline", "paragraph_close"]
     assert tokens[0].content.removesuffix("\n") == text.removesuffix("\n")
@@ -67,14 +67,14 @@ def test_a_fence_holds_any_text(text: str) -> None:
         st.sampled_from([*HOSTILE, "```", "~~~", "> q", "- x", "    code", "[a]: b", "<div>", "text", "---", "``"])
     )
 )
-def test_nothing_runs_into_what_follows(lines: list[str]) -> None:
+def test_no_text_changes_the_layout_of_the_next(lines: list[str]) -> None:
     tokens = MarkdownIt("commonmark").parse(f"{MarkdownText().contain(chr(10).join(lines))}\n\n## after")
     assert [token.type for token in tokens[-3:]] == ["heading_open", "inline", "heading_close"]
     assert tokens[-2].content == "after"
     assert tokens[-3].level == 0
 
 
-def test_words_that_end_by_themselves_are_left_as_they_are() -> None:
+def test_text_without_open_markup_is_unchanged() -> None:
     for text in ("plain", "# a\n\n- b\n\n```\ncode\n```", "a `b` [c](https://d.invalid)", "> quoted"):
         assert MarkdownText().contain(text) == text
     for text in ("```\nopen", "<b>tag</b>", "![x](https://y.invalid)", "[x](javascript:y)", "<!-- open"):

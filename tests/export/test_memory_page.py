@@ -1,4 +1,4 @@
-"""The page of memories: hostile text, its policy, and what it does in a real browser."""
+"""The page of memories: hostile text, its policy, and its behaviour in a real browser."""
 
 import base64
 import hashlib
@@ -62,7 +62,7 @@ def hostile() -> str:
 
 
 class Tags(HTMLParser):
-    """The attributes of all elements of a page."""
+    """All elements of a page with their attributes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def test_the_policy_allows_exactly_one_style_and_one_script() -> None:
     assert "unsafe" not in policy[1]
 
 
-def test_secrets_are_replaced_and_the_same_memory_gives_the_same_page() -> None:
+def test_secrets_are_redacted_and_the_same_memory_gives_the_same_page() -> None:
     secret = make_memory("the key is hunter2", versions=[], session="hunter2")
     page = render(secret, project="hunter2", redact=hide)
     assert "hunter2" not in page
@@ -161,7 +161,7 @@ def test_the_page_fits_and_requests_nothing(
     assert browser.run("getComputedStyle(document.body).backgroundColor") == paper
 
 
-def test_hostile_text_is_seen_as_it_was_written(browser: Browser, tmp_path: Path) -> None:
+def test_hostile_text_is_displayed_as_written(browser: Browser, tmp_path: Path) -> None:
     browser.open(write(tmp_path, hostile()))
     text = browser.run("document.querySelector('.memory > .plain').textContent")
     for words in HOSTILE:
@@ -203,7 +203,7 @@ CHANGES = (
 )
 
 
-def test_the_timeline_is_a_view_of_its_own_and_is_searched_too(browser: Browser, tmp_path: Path) -> None:
+def test_the_timeline_is_a_separate_view_and_is_searched_too(browser: Browser, tmp_path: Path) -> None:
     listed = "[...document.querySelectorAll('#timeline li')].filter(li => li.offsetHeight).map(li => li.textContent)"
     page = write(tmp_path, render(*SHOP, changes=CHANGES))
     browser.open(page)
@@ -222,7 +222,7 @@ def test_the_timeline_is_a_view_of_its_own_and_is_searched_too(browser: Browser,
     assert list_shown(browser)[0] == "Money is stored in cents"
 
 
-def test_kinds_and_trust_are_named_as_in_the_lists() -> None:
+def test_kinds_and_trust_have_the_names_used_in_lists() -> None:
     confirmed = make_memory("Money is in cents", trust="confirmed in 2 sessions")
     page = render(confirmed, make_memory("Old", trust="unverified"))
     assert '<span class="kind">fact</span>' in page
@@ -230,7 +230,7 @@ def test_kinds_and_trust_are_named_as_in_the_lists() -> None:
     assert '<span class="badge">unverified</span>' in page
 
 
-def test_thousands_of_memories_open_at_once(browser: Browser, tmp_path: Path) -> None:
+def test_thousands_of_memories_open_quickly(browser: Browser, tmp_path: Path) -> None:
     numbers = range(5_000)
     many = [make_memory(f"The server number {one} listens on port {one}", id=f"d-{one}") for one in numbers]
     page = write(tmp_path, render(*many))

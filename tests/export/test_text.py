@@ -1,4 +1,4 @@
-"""What a reader cannot see, or would be misled by, is gone or spelled out."""
+"""Invisible or misleading characters are removed or shown as escapes."""
 
 import json
 
@@ -19,7 +19,7 @@ from tests.support.rows import each_row
         ("plain naïve 漢字", "plain naïve 漢字"),
     ],
 )
-def test_terminal_sequences_go(raw: str, clean: str) -> None:
+def test_terminal_sequences_are_removed(raw: str, clean: str) -> None:
     assert remove_terminal_sequences(raw) == clean
 
 
@@ -38,12 +38,12 @@ def test_terminal_sequences_go(raw: str, clean: str) -> None:
         ("👩\u200d💻 می\u200cخواهم", "👩\u200d💻 می\u200cخواهم"),
     ],
 )
-def test_what_is_not_seen_is_spelled_out(raw: str, shown: str) -> None:
+def test_invisible_characters_are_shown_as_escapes(raw: str, shown: str) -> None:
     assert spell_out_invisible(raw) == shown
     assert spell_out_invisible(shown) == shown
 
 
-def test_direction_marks_in_json_become_escapes_of_the_same_value() -> None:
+def test_direction_marks_in_json_become_escapes_with_the_same_value() -> None:
     value = {"a\u202e": "b\u2066\\u202e", "c": "\\"}
     text = escape_invisible(json.dumps(value, ensure_ascii=False))
     assert "\u202e" not in text

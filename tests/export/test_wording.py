@@ -1,4 +1,4 @@
-"""How an export words a call, a time and a number."""
+"""The text for calls, times and numbers in exports."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from tests.support.rows import each_row
         ({"path": "x" * 60}, "…" + "x" * 48),
     ],
 )
-def test_a_call_is_named_by_what_it_was_about(arguments: Any, title: str) -> None:
+def test_a_call_is_named_by_its_subject(arguments: Any, title: str) -> None:
     assert format_call_title(ExportedCall(id="c", name="n", arguments=arguments)) == title
 
 
@@ -40,7 +40,7 @@ def test_durations_are_short(seconds: float, words: str) -> None:
     assert format_span(seconds) == words
 
 
-def test_times_that_are_none_are_empty() -> None:
+def test_invalid_times_are_empty() -> None:
     assert format_minute(0) == format_minute(-5) == format_minute(1e30) == format_minute(float("nan")) == ""
     assert format_minute(1_760_000_000) == "2025-10-09 08:53"
 
@@ -49,7 +49,7 @@ def test_numbers_have_their_noun() -> None:
     assert (format_count(1, "call"), format_count(1_234, "call")) == ("1 call", "1,234 calls")
 
 
-def test_values_read_well() -> None:
+def test_values_are_formatted_for_readers() -> None:
     assert format_plain(["a", "b"]) == "a, b"
     assert format_plain(True) == "true"
     assert format_plain({"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}'

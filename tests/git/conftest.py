@@ -1,4 +1,4 @@
-"""git as a stranger's machine has it: no settings, no identity, no variables."""
+"""git without configuration, identity and environment variables."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Looking at a working tree and committing from it, in real repositories."""
+"""The state of a working tree and commits from it, in real repositories."""
 
 import asyncio
 import os
@@ -71,7 +71,7 @@ def test_every_kind_of_change_is_distinguished(repo: Path) -> None:
 
 
 def test_a_change_within_the_second_of_a_commit_is_detected(repo: Path) -> None:
-    """git trusts size and times, unless the index is as young as the file: the copy that is looked at is as old."""
+    """git trusts size and times unless the index is as new as the file; the copy of the index that clio reads is."""
     git(repo, "config", "core.trustctime", "false")
     path = repo / "a.py"
     before = path.stat()
@@ -101,7 +101,7 @@ def test_chosen_files_are_committed_and_all_others_are_unchanged(repo: Path) -> 
         "new.py": (1, 0),
         "sub/c.py": (0, 1),
     }
-    assert (repo / ".git/index").read_bytes() == index  # looking touches nothing
+    assert (repo / ".git/index").read_bytes() == index  # reading changes nothing
     made = commit(state, files, "change: three\n\n# not a comment")
     assert made.subject == "change: three"
     assert git(repo, "show", "--name-only", "--format=%B", "HEAD").split("\n") == [
@@ -150,7 +150,7 @@ def test_a_failing_hook_changes_nothing(repo: Path) -> None:
     assert load_saved_message(repo) == "say: it\n\nwith a body"
     hook(repo, "pre-commit", 'git diff --cached --name-only -- "*.py" > ../seen')
     assert commit(state, only(state, "a.py", "new.py"), load_saved_message(repo)).subject == "say: it"
-    assert (repo.parent / "seen").read_text(encoding="utf-8") == "a.py\nnew.py\n"  # patterns work in hooks
+    assert (repo.parent / "seen").read_text(encoding="utf-8") == "a.py\nnew.py\n"  # pathspecs work in hooks
     assert load_saved_message(repo) == ""
 
 
@@ -170,14 +170,14 @@ def test_a_commit_that_is_stopped_ends_git_and_keeps_the_message(repo: Path, kno
 
     async def stop() -> None:
         task = asyncio.create_task(commits.create_commit(state, only(state, "new.py"), "slow"))
-        await run_loop_once(2)  # as far as git's start, and no further
+        await run_loop_once(2)  # until git has just started
 
         def is_running() -> bool:
             return (repo.parent / "runs").exists()
 
         if known:
             await wait_until_async(is_running)
-        else:  # the loop stands still: git runs, and asyncio does not know of it yet
+        else:  # the loop is stopped: git runs, and asyncio does not know of it yet
             wait_until(is_running)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -198,7 +198,7 @@ def test_the_first_commit(tmp_path: Path) -> None:
     assert commit(state, list(state.unstaged), "begin").subject == "begin"
 
 
-def test_a_merge_is_seen_with_its_conflicts_and_message(repo: Path) -> None:
+def test_a_merge_is_recognized_with_its_conflicts_and_message(repo: Path) -> None:
     git(repo, "switch", "--quiet", "-c", "side")
     write(repo, {"a.py": "side\n"})
     git(repo, "commit", "--quiet", "-am", "side")
@@ -216,19 +216,19 @@ def test_a_merge_is_seen_with_its_conflicts_and_message(repo: Path) -> None:
     assert len(git(repo, "log", "-1", "--format=%P").split()) == 2
 
 
-def test_a_detached_head_and_a_rebase_are_seen(repo: Path) -> None:
+def test_a_detached_head_and_a_rebase_are_recognized(repo: Path) -> None:
     git(repo, "checkout", "--quiet", "--detach")
     assert read_state(repo).branch == ""
     (repo / ".git/rebase-merge").mkdir()
     assert read_state(repo).operation == "rebase"
 
 
-def test_what_changed_only_inside_a_submodule_is_no_change_of_ours(repo: Path, tmp_path: Path) -> None:
+def test_changes_only_inside_a_submodule_are_not_ours(repo: Path, tmp_path: Path) -> None:
     lib = make(tmp_path / "lib", {"x.py": "one\n"})
     git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(lib), "lib")
     git(repo, "commit", "--quiet", "-m", "lib")
     write(repo, {"lib/x.py": "two\n"})
-    assert read_state(repo).files == ()  # no one has let git look into it
+    assert read_state(repo).files == ()  # git has not been allowed to read the submodule
     state = read_state(repo, filters=True)
     assert [file.path for file in state.files if file.is_submodule_dirty] == ["lib"]
     assert state.unstaged == ()

@@ -1,4 +1,4 @@
-"""A diff that is made to fit, and the secrets in one."""
+"""Shortening a diff to a size, and secrets in one."""
 
 import random
 
@@ -78,7 +78,7 @@ def test_a_removed_secret_is_not_reported() -> None:
     assert find_secrets_in_diff(diff, Redactor().spans) == []
 
 
-def test_a_key_over_several_lines_is_named_once_and_many_secrets_are_bounded() -> None:
+def test_a_key_over_several_lines_is_named_once_and_the_number_of_secrets_is_limited() -> None:
     key = ["-----BEGIN PRIVATE KEY-----", *["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2] * 3, "-----END PRIVATE KEY-----"]
     lines = "".join(f"+{line}\n" for line in key)
     found = find_secrets_in_diff(piece("k", 0).replace("+1,0", "+1,5") + lines, Redactor().spans)

@@ -1,4 +1,4 @@
-"""Worktrees beside a checkout: made, found again, told apart from others', removed without losing anything."""
+"""Worktrees next to a checkout: created, found again, distinguished from others', removed without losing anything."""
 
 import os
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_an_existing_branch_is_used(repo: Path) -> None:
 
 
 @each_row("name", ["", "..", "a/b", "../x", "-x", "a..b", "a b", "x.lock", "a.", ".hidden", "ü", "a" * 70])
-def test_a_name_is_one_of_a_folder_and_a_branch(name: str) -> None:
+def test_a_name_must_be_valid_for_a_folder_and_a_branch(name: str) -> None:
     with pytest.raises(UsageError, match="is not a valid name for a worktree"):
         check_worktree_name(name)
 
@@ -148,14 +148,14 @@ def test_settings_trust_and_sessions_are_those_of_the_checkout(repo: Path, tmp_p
     assert not TrustStore(loaded.home).fingerprints(path)
 
 
-def test_a_project_in_a_subfolder_is_the_same_one_there(repo: Path, tmp_path: Path) -> None:
+def test_a_project_in_a_subfolder_is_the_same_there(repo: Path, tmp_path: Path) -> None:
     (repo / "sub/.clio").mkdir()
     path, _ = open_worktree(repo / "sub", "fix")
     loaded = load_config(Options(cwd=path), {"HOME": str(tmp_path / "home")})
     assert (loaded.project, loaded.main_project) == (repo.parent / "shop-fix/sub", repo / "sub")
 
 
-def test_the_latest_session_is_one_that_began_here(repo: Path) -> None:
+def test_the_latest_session_is_one_that_began_in_this_worktree(repo: Path) -> None:
     folder, side = repo / ".clio/sessions", repo.parent / "shop-fix"
     for place in (repo, side):
         session = SessionStore(folder).new(place)
@@ -164,7 +164,7 @@ def test_the_latest_session_is_one_that_began_here(repo: Path) -> None:
     here, there = SessionStore(folder, repo), SessionStore(folder, side, only_here=True)
     assert [store.read(store.latest() or "")[0].content for store in (here, there)] == ["in shop", "in shop-fix"]
     here.delete(here.latest() or "")
-    assert here.latest() is None  # what began in the worktree is not gone on with here
+    assert here.latest() is None  # sessions of the worktree are not continued here
     assert SessionStore(folder).latest() == there.latest()
 
 
@@ -172,7 +172,7 @@ def test_an_agents_change_of_the_same_length_in_the_same_second_is_merged(repo: 
     folder, _ = open_worktree(repo, "agent-1")
     index = Path(git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index"))
     changed = folder / "a.py"
-    # git compares whole seconds and the size; in the second of the index itself it reads the file.
+    # git compares whole seconds and the size; if the index is of the same second, it reads the file.
     seconds = int(changed.stat().st_mtime)
     changed.write_text("two\n", encoding="utf-8")
     for path in (changed, index):
@@ -183,7 +183,7 @@ def test_an_agents_change_of_the_same_length_in_the_same_second_is_merged(repo: 
     assert (repo / "a.py").read_text(encoding="utf-8") == "two\n"
 
 
-def test_a_repository_that_an_agent_made_is_not_lost_by_a_merge(repo: Path) -> None:
+def test_a_repository_made_by_an_agent_is_not_lost_in_a_merge(repo: Path) -> None:
     folder, _ = open_worktree(repo, "agent-1")
     make(folder / "inner", {"precious.txt": "work\n"})
     write(folder, {"a.py": "two\n"})
@@ -193,7 +193,7 @@ def test_a_repository_that_an_agent_made_is_not_lost_by_a_merge(repo: Path) -> N
     assert (repo / "a.py").read_text(encoding="utf-8") == "one\n"
 
 
-def test_text_that_looks_like_such_a_folder_is_merged(repo: Path) -> None:
+def test_text_that_looks_like_an_embedded_repository_is_merged(repo: Path) -> None:
     folder, _ = open_worktree(repo, "agent-1")
     write(folder, {"a.py": "new file mode 160000\nindex 1234567..abcdefa 160000\n"})
     merge_agent_work(repo, 1)

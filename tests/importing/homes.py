@@ -1,4 +1,4 @@
-"""Makes the homes of other agents, in the forms their files have."""
+"""Makes home folders of other agents with files in their formats."""
 
 import hashlib
 import json
@@ -15,14 +15,14 @@ AT = "2025-11-30T11:09:33.123Z"
 
 
 def write_lines(path: Path, *records: Any, end: str = "") -> Path:
-    """A file of one JSON value a line. end: what stands behind the last line."""
+    """Write a file of one JSON value per line. end: what follows the last line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records) + end, encoding="utf-8")
     return path
 
 
 def claude_line(kind: str, uuid: str, content: Any, **more: Any) -> dict[str, Any]:
-    """A line of Claude Code. more: fields beside the message, those of the message as a dict under `message`."""
+    """Return a line of Claude Code. more: fields next to the message, and a dict `message` for those in it."""
     inside = {"role": kind, "content": content} | more.pop("message", {})
     line = {
         "type": kind,
@@ -35,8 +35,8 @@ def claude_line(kind: str, uuid: str, content: Any, **more: Any) -> dict[str, An
     return line | more
 
 
-def claude_talk(folder: str, words: str = "Why does the login test hang?") -> list[dict[str, Any]]:
-    """A turn with an answer in four lines, two calls whose results come in the other order, and a last answer."""
+def claude_conversation(folder: str, words: str = "Why does the login test hang?") -> list[dict[str, Any]]:
+    """Return a turn with an answer in four lines, two calls with results in reverse order, and a last answer."""
 
     def answer(uuid: str, block: dict[str, Any], id: str = "m1") -> dict[str, Any]:
         return claude_line("assistant", uuid, [block], cwd=folder, message={"id": id, "model": "claude-opus-4-5"})
@@ -63,14 +63,14 @@ def claude_talk(folder: str, words: str = "Why does the login test hang?") -> li
 
 
 def claude_file(home: Path, project: Path, *records: Any, name: str = CLAUDE_ID, end: str = "") -> Path:
-    """A conversation where Claude Code keeps those of a project; `claude_talk` where nothing else is given."""
+    """Write a conversation where Claude Code saves those of a project; by default `claude_conversation`."""
     slug = re.sub(r"[^A-Za-z0-9]", "-", str(project.resolve()))
-    lines = records or claude_talk(str(project.resolve()))
+    lines = records or claude_conversation(str(project.resolve()))
     return write_lines(home / ".claude" / "projects" / slug / f"{name}.jsonl", *lines, end=end)
 
 
 def codex_file(home: Path, project: Path, number: int = 1) -> Path:
-    """A conversation of Codex in its newest form."""
+    """Write a conversation in the newest format of Codex."""
 
     def line(kind: str, **payload: Any) -> dict[str, Any]:
         return {"timestamp": "2025-12-01T10:00:00Z", "type": kind, "payload": payload}
@@ -105,14 +105,14 @@ def codex_file(home: Path, project: Path, number: int = 1) -> Path:
 
 
 def gemini_folder(home: Path, project: Path) -> Path:
-    """Where Gemini CLI keeps what was said in a project."""
+    """Return the folder where Gemini CLI saves the conversations of a project."""
     folder = home / ".gemini" / "tmp" / hashlib.sha256(str(project.resolve()).encode()).hexdigest()
     (folder / "chats").mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def gemini_messages() -> list[dict[str, Any]]:
-    """A turn with a call."""
+    """Return a turn with a call."""
     response = {"functionResponse": {"id": "x1", "name": "read_file", "response": {"output": "fly:\n\tship"}}}
     call = {"id": "x1", "name": "read_file", "args": {"path": "Makefile"}, "result": [response], "status": "success"}
     return [
@@ -136,17 +136,17 @@ def gemini_messages() -> list[dict[str, Any]]:
 
 
 def said(pieces: Iterable[Piece]) -> list[Message]:
-    """The messages among pieces."""
+    """Return the messages among pieces."""
     return [piece.message for piece in pieces if isinstance(piece, ImportedMessage)]
 
 
 def about(pieces: Iterable[Piece]) -> list[SessionAbout]:
-    """What was told besides."""
+    """Return the information among pieces."""
     return [piece for piece in pieces if isinstance(piece, SessionAbout)]
 
 
 def shape(messages: Iterable[Message]) -> list[str]:
-    """Messages as a reader sees them at a glance: "user: …", "answer: … [Bash t1]", "t1 ok: …"."""
+    """Return messages in short form: "user: …", "answer: … [Bash t1]", "t1 ok: …"."""
     told: list[str] = []
     for message in messages:
         match message:

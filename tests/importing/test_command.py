@@ -1,4 +1,4 @@
-"""`clio import` for a user: the start page, the questions, the errors, Ctrl-C."""
+"""`clio import` for a user: the documented example, questions, errors, Ctrl-C."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 from clio.cli import main
 from clio.config.command_line import help_text
 from clio.entrypoints import importing
-from tests.importing.homes import CLAUDE_ID, claude_file, claude_line, claude_talk
+from tests.importing.homes import CLAUDE_ID, claude_conversation, claude_file, claude_line
 from tests.support.wording import mentions
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "import.md"
@@ -45,7 +45,7 @@ def home() -> Path:
     return Path(os.environ["HOME"])
 
 
-def test_the_example_on_the_page_is_what_happens(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documented_example_works(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".aider.chat.history.md").write_text(CHATS, encoding="utf-8")
     block = re.search(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert block is not None
@@ -57,7 +57,7 @@ def test_the_example_on_the_page_is_what_happens(project: Path, capsys: pytest.C
         assert fnmatchcase(shown.rstrip("\n"), pattern), f"{command}\n{shown}"
 
 
-def test_facts_are_offered_one_by_one(
+def test_facts_are_confirmed_one_by_one(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     claude_file(home, project)
@@ -78,13 +78,13 @@ def test_facts_are_offered_one_by_one(
     assert mentions(shown, "3 facts", "claude", "project")
     main(["memory", "list", "--json"])
     entries = json.loads(capsys.readouterr().out)
-    told = {(entry["text"], entry["provenance"]["asserted_by"]) for entry in entries["entries"]}
-    assert told == {("one", "model"), ("four", "model"), ("five\x1b[31m", "model")}
+    report = {(entry["text"], entry["provenance"]["asserted_by"]) for entry in entries["entries"]}
+    assert report == {("one", "model"), ("four", "model"), ("five\x1b[31m", "model")}
     main(["import", "claude", "--json"])
     assert [fact["text"] for fact in json.loads(capsys.readouterr().out)["facts"]] == ["three"], "two was declined"
 
 
-def test_in_a_pipe_facts_are_listed_and_none_is_taken(
+def test_in_a_pipe_facts_are_listed_and_none_is_imported(
     project: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project / "CLAUDE.md").write_text("- tests run with make\n", encoding="utf-8")
@@ -98,24 +98,24 @@ def test_in_a_pipe_facts_are_listed_and_none_is_taken(
     assert mentions(capsys.readouterr().out, "claude", "1 file", "unchanged")
 
 
-def test_what_an_import_tells_a_program(project: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_output_of_an_import(project: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     odd = [
         {"type": "weather"},
         claude_line("user", "u9", [{"type": "tool_result", "tool_use_id": "?", "content": "x"}]),
     ]
-    claude_file(home, project, *claude_talk(str(project)), *odd, end="{")
+    claude_file(home, project, *claude_conversation(str(project)), *odd, end="{")
     claude_file(home, project.parent / "other", name=CLAUDE_ID.replace("6", "7"))
     main(["import", "claude", "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert told["sessions"] == {"new": 1, "grown": 0, "known": 0, "old": 0, "empty": 0, "busy": 0}
-    assert (told["messages"], told["of_other_projects"], told["torn"]) == (5, 1, 1)
-    assert (told["not_understood"], told["results_without_call"]) == ({"weather": 1}, 1)
+    report = json.loads(capsys.readouterr().out)
+    assert report["sessions"] == {"new": 1, "grown": 0, "known": 0, "old": 0, "empty": 0, "busy": 0}
+    assert (report["messages"], report["of_other_projects"], report["torn"]) == (5, 1, 1)
+    assert (report["not_understood"], report["results_without_call"]) == ({"weather": 1}, 1)
     main(["sessions", "list", "--json"])
     assert [info["imported_from"] for info in json.loads(capsys.readouterr().out)] == ["claude"]
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["claud"], "clio cannot import from 'claud'; did you mean 'clio import claude'?"),
         (["claude", "nowhere"], "'nowhere' does not exist; name a file or a folder of claude"),
@@ -126,18 +126,20 @@ def test_what_an_import_tells_a_program(project: Path, home: Path, capsys: pytes
         (["aider", "--incognito"], "incognito mode stores nothing, so it imports nothing; leave out --incognito"),
     ],
 )
-def test_what_cannot_be_meant(project: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_refused(
+    project: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["import", *words]) == 2
-    assert capsys.readouterr().err == f"clio: {says}\n"
+    assert capsys.readouterr().err == f"clio: {message}\n"
     assert not (project / ".clio").exists()
 
 
-def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
+def test_ctrl_c_stops_cleanly_and_explains_how_to_continue(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(3):
-        talk = claude_talk(str(project), f"Question {number}")
-        claude_file(home, project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
+        conversation = claude_conversation(str(project), f"Question {number}")
+        claude_file(home, project, *conversation, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
 
     class Interrupted:
         def update(self, done: int, total: int) -> None:
@@ -156,7 +158,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
     assert "2 new, 1 file unchanged" in capsys.readouterr().out
 
 
-def test_it_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert " import," in help_text()
     assert main(["import", "--help"]) == 0
     assert "clio import claude [PATH]" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The items of memory files, and which files count as such."""
+"""The facts in memory files, and which files are memory files."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ x = 1
 """
 
 
-def test_items_are_bullets_and_paragraphs_under_their_heading() -> None:
+def test_facts_are_bullets_and_paragraphs_under_their_heading() -> None:
     assert list(split_items(PAGE)) == [
         "This project is a zoo.\nIt has animals.",
         "Commands: Run tests with `make test`",
@@ -46,17 +46,17 @@ def test_items_are_bullets_and_paragraphs_under_their_heading() -> None:
     ]
 
 
-def test_a_file_of_one_memory_is_one_fact() -> None:
+def test_a_file_with_one_memory_is_one_fact() -> None:
     text = "---\nname: broker\ndescription: the port of the broker\n---\nIt is 1883.\n\n**Why:** firewall.\n"
     assert list(split_items(text)) == ["the port of the broker\nIt is 1883.\n\n**Why:** firewall."]
 
 
 @each_row("text", ["", "\n\n", "# Only a title\n", "---\nname: x\n---\n", "\ufeff"])
-def test_nothing_says_nothing(text: str) -> None:
+def test_an_empty_file_has_no_facts(text: str) -> None:
     assert list(split_items(text.removeprefix("\ufeff"))) == []
 
 
-def test_only_what_agents_keep_as_memory_is_offered(tmp_path: Path) -> None:
+def test_only_memory_files_of_agents_are_offered(tmp_path: Path) -> None:
     project, home = tmp_path / "p", tmp_path / "home"
     notes = home / ".claude" / "projects" / make_slug(project) / "memory"
     for folder in (project, notes, home / ".gemini", home / ".codex" / "memories"):
@@ -69,10 +69,10 @@ def test_only_what_agents_keep_as_memory_is_offered(tmp_path: Path) -> None:
         "# Rules\n- be kind\n\n## Gemini Added Memories\n- The zeppelin flies on Tuesdays\n", encoding="utf-8"
     )
     (home / ".codex" / "memories" / "MEMORY.md").write_text("- uses port 99\n", encoding="utf-8")
-    looker = SourceFinder(project, {"HOME": str(home)})
+    finder = SourceFinder(project, {"HOME": str(home)})
 
     def facts(agent: str) -> list[str]:
-        found, unreadable = find_facts(agent, looker, project, None, lambda text: text)  # pyright: ignore[reportArgumentType]
+        found, unreadable = find_facts(agent, finder, project, None, lambda text: text)  # pyright: ignore[reportArgumentType]
         assert unreadable == []
         return [fact.text for fact in found]
 

@@ -1,4 +1,4 @@
-"""From a source file to a session of this project: once, whole, without secrets, and after every accident."""
+"""From a source file to a session of this project: once, complete, without secrets, and after interruptions."""
 
 import json
 import os
@@ -22,14 +22,22 @@ from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, User
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.store import SessionStore
 from clio.storage.locks import FileLock
-from tests.importing.homes import CLAUDE_ID, claude_file, claude_line, claude_talk, codex_file, shape, write_lines
+from tests.importing.homes import (
+    CLAUDE_ID,
+    claude_conversation,
+    claude_file,
+    claude_line,
+    codex_file,
+    shape,
+    write_lines,
+)
 
 SECRET = "sk-" + "proj-" + "Zx8vQ2mNp4Rt7Yk1Wd9Lc3Hb5Jf6Gs0A"
 ID = make_session_id("claude", CLAUDE_ID)
 
 
 class Place:
-    """A project, and the home its user's other agents keep things in."""
+    """A project, and a home folder with data of other agents."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self.project = folder / "home", folder / "project"
@@ -59,7 +67,9 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_a_conversation_becomes_a_session_once(place: Place) -> None:
-    claude_file(place.home, place.project, *claude_talk(str(place.project)), {"type": "ai-title", "aiTitle": "Clock"})
+    claude_file(
+        place.home, place.project, *claude_conversation(str(place.project)), {"type": "ai-title", "aiTitle": "Clock"}
+    )
     report = place.run()
     assert (report.fates["new"], report.messages, report.stopped) == (1, 5, False)
     (info,) = place.store.list()
@@ -72,7 +82,7 @@ def test_a_conversation_becomes_a_session_once(place: Place) -> None:
     assert place.contents() == before
 
 
-def test_results_stand_behind_their_calls_in_the_calls_order(place: Place) -> None:
+def test_results_follow_their_calls_in_the_order_of_the_calls(place: Place) -> None:
     claude_file(place.home, place.project)
     place.run()
     messages = place.store.read(ID)
@@ -80,21 +90,21 @@ def test_results_stand_behind_their_calls_in_the_calls_order(place: Place) -> No
     assert [message.name for message in messages if isinstance(message, ToolMessage)] == ["Bash", "Read"]
 
 
-def test_a_source_that_grew_takes_the_place_and_a_name_stays(place: Place) -> None:
-    talk = claude_talk(str(place.project))
-    claude_file(place.home, place.project, *talk)
+def test_a_source_that_grew_replaces_the_session_and_keeps_its_name(place: Place) -> None:
+    conversation = claude_conversation(str(place.project))
+    claude_file(place.home, place.project, *conversation)
     place.run()
     assert place.store.rename(ID, "The hanging test") is None
-    claude_file(place.home, place.project, *talk, claude_line("user", "u9", "And on Friday?"))
+    claude_file(place.home, place.project, *conversation, claude_line("user", "u9", "And on Friday?"))
     assert place.run().fates == {"grown": 1}
     (info,) = place.store.list()
     assert (info.name, info.messages) == ("The hanging test", 6)
-    claude_file(place.home, place.project, *talk[:2])
+    claude_file(place.home, place.project, *conversation[:2])
     assert place.run().fates == {"known": 1}, "an older copy replaces nothing"
     assert place.store.list()[0].messages == 6
 
 
-def test_secrets_stay_behind(place: Place) -> None:
+def test_secrets_are_not_imported(place: Place) -> None:
     claude_file(
         place.home,
         place.project,
@@ -119,7 +129,7 @@ def test_secrets_stay_behind(place: Place) -> None:
     assert json.loads(call.tool_calls[0].arguments)["n"] == 1, "the arguments are JSON still"
 
 
-def test_long_outputs_and_pictures_lie_beside_the_session(place: Place) -> None:
+def test_long_outputs_and_pictures_are_saved_next_to_the_session(place: Place) -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
     odd = {"type": "base64", "media_type": "image/svg+xml", "data": "aGVsbG8="}
     shown = [{"type": "image", "source": one} for one in (source, odd)]
@@ -139,7 +149,7 @@ def test_long_outputs_and_pictures_lie_beside_the_session(place: Place) -> None:
     assert (len(result.content) <= 2_000, session.read_blob(result.blob)) == (True, "row\n" * 5000)
 
 
-def test_a_session_of_another_agent_is_gone_on_with_in_a_copy(place: Place) -> None:
+def test_a_session_of_another_agent_is_continued_in_a_copy(place: Place) -> None:
     claude_file(place.home, place.project)
     place.run()
     before = (place.store.folder / f"{ID}.json").read_bytes()
@@ -153,7 +163,7 @@ def test_a_session_of_another_agent_is_gone_on_with_in_a_copy(place: Place) -> N
     assert place.store.latest() == session.id
 
 
-def test_consolidation_learns_nothing_from_it(place: Place) -> None:
+def test_consolidation_saves_nothing_from_it(place: Place) -> None:
     claude_file(place.home, place.project)
     place.run()
     assert list(Sessions(place.store, {}, {}).waiting(1e10, lambda: False)) == []
@@ -162,20 +172,20 @@ def test_consolidation_learns_nothing_from_it(place: Place) -> None:
     assert sync.ids, "while recall reads it"
 
 
-def test_only_this_project_unless_all_is_asked_for(place: Place, tmp_path: Path) -> None:
+def test_only_this_project_is_imported_by_default(place: Place, tmp_path: Path) -> None:
     inside = place.project / "lib"
     elsewhere = tmp_path / "project-two"
     for number, folder in enumerate((place.project, inside, elsewhere)):
-        talk = claude_talk(str(folder.resolve()))
-        claude_file(place.home, folder, *talk, name=f"{number}c073d8e-2bb1-45cb-90bc-a28ce44da090")
+        conversation = claude_conversation(str(folder.resolve()))
+        claude_file(place.home, folder, *conversation, name=f"{number}c073d8e-2bb1-45cb-90bc-a28ce44da090")
         codex_file(place.home, folder, number)
     assert [len(place.files(agent)) for agent in ("claude", "codex")] == [2, 2]
     assert [len(place.files(agent, every=True)) for agent in ("claude", "codex")] == [3, 3]
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_comes(place: Place) -> None:
-    talk = claude_talk(str(place.project.resolve()))
-    good = claude_file(place.home, place.project, *talk)
+def test_unreadable_files_are_named_and_the_rest_is_imported(place: Place) -> None:
+    conversation = claude_conversation(str(place.project.resolve()))
+    good = claude_file(place.home, place.project, *conversation)
     (good.parent / "gone.jsonl").symlink_to(good.parent / "nowhere")
     os.mkfifo(good.parent / "pipe.jsonl")
     (good.parent / "again.jsonl").symlink_to(good)
@@ -185,7 +195,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_comes(place: Place) -> None:
     assert report.fates == {"new": 1, "known": 1}
 
 
-def test_a_dry_run_writes_nothing_and_tells_the_same(place: Place) -> None:
+def test_a_dry_run_writes_nothing_and_reports_the_same(place: Place) -> None:
     claude_file(place.home, place.project)
     report = place.run(dry_run=True)
     assert (report.fates["new"], report.messages) == (1, 5)
@@ -193,7 +203,7 @@ def test_a_dry_run_writes_nothing_and_tells_the_same(place: Place) -> None:
     assert place.run().fates["new"] == 1
 
 
-def test_since_leaves_what_ended_before_for_another_time(place: Place) -> None:
+def test_since_skips_older_conversations_for_a_later_import(place: Place) -> None:
     path = claude_file(place.home, place.project)
     assert place.run(since=1_764_600_000).fates == {"old": 1}
     assert place.store.list() == []
@@ -202,7 +212,7 @@ def test_since_leaves_what_ended_before_for_another_time(place: Place) -> None:
     assert place.run().fates == {"new": 1}
 
 
-def test_a_session_that_is_being_written_is_left_for_the_next_time(place: Place) -> None:
+def test_a_session_being_written_is_left_for_the_next_import(place: Place) -> None:
     claude_file(place.home, place.project)
     place.store.folder.mkdir(parents=True)
     with FileLock(place.store.folder / f"{ID}.lock"):
@@ -210,10 +220,10 @@ def test_a_session_that_is_being_written_is_left_for_the_next_time(place: Place)
     assert place.run().fates == {"new": 1}
 
 
-def test_it_stops_where_it_is_and_goes_on_from_there(place: Place) -> None:
+def test_an_interrupted_import_continues_where_it_stopped(place: Place) -> None:
     for number in range(4):
-        talk = claude_talk(str(place.project.resolve()), f"Question {number}")
-        claude_file(place.home, place.project, *talk, name=f"{number}c073d8e-2bb1-45cb-90bc-a28ce44da090")
+        conversation = claude_conversation(str(place.project.resolve()), f"Question {number}")
+        claude_file(place.home, place.project, *conversation, name=f"{number}c073d8e-2bb1-45cb-90bc-a28ce44da090")
     told: list[int] = []
 
     def tell(done: int, total: int) -> None:
@@ -228,8 +238,8 @@ def test_it_stops_where_it_is_and_goes_on_from_there(place: Place) -> None:
 
 def test_a_kill_in_the_middle_loses_nothing(place: Place) -> None:
     for number in range(30):
-        talk = claude_talk(str(place.project.resolve()), f"Question {number}")
-        claude_file(place.home, place.project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
+        conversation = claude_conversation(str(place.project.resolve()), f"Question {number}")
+        claude_file(place.home, place.project, *conversation, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
     code = (
         "import os, signal, sys; from pathlib import Path\n"
         "from clio.importing.intake import ImportLedger; from clio.importing.places import SourceFinder\n"
@@ -250,11 +260,11 @@ def test_a_kill_in_the_middle_loses_nothing(place: Place) -> None:
     assert len(place.store.list()) == 30
 
 
-def test_two_at_once_do_no_harm(place: Place) -> None:
+def test_two_simultaneous_imports_do_no_harm(place: Place) -> None:
     for number in range(12):
-        talk = claude_talk(str(place.project.resolve()), f"Question {number}")
-        talk[6]["message"]["content"][0]["content"] = "row\n" * 5000
-        claude_file(place.home, place.project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
+        conversation = claude_conversation(str(place.project.resolve()), f"Question {number}")
+        conversation[6]["message"]["content"][0]["content"] = "row\n" * 5000
+        claude_file(place.home, place.project, *conversation, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
     files = place.files()
     reports: list[ImportReport] = []
     threads = [threading.Thread(target=lambda: reports.append(place.run(files))) for _ in range(2)]
@@ -268,7 +278,7 @@ def test_two_at_once_do_no_harm(place: Place) -> None:
         assert all(session.read_blob(one.blob) for one in session.messages if isinstance(one, ToolMessage) and one.blob)
 
 
-def test_what_was_only_opened_is_no_session(place: Place) -> None:
+def test_a_conversation_without_messages_is_not_imported(place: Place) -> None:
     claude_file(
         place.home,
         place.project,
@@ -278,14 +288,14 @@ def test_what_was_only_opened_is_no_session(place: Place) -> None:
     assert place.run().fates == {"empty": 1}
 
 
-# ResultOrder, over every order in which two calls and what is said meanwhile can come
+# ResultOrder, in every order in which two calls and other messages can arrive
 
 
 def paired(messages: Sequence[Message]) -> tuple[list[str], Tally]:
-    tally = Tally()
-    order = ResultOrder(tally)
+    counts = Tally()
+    order = ResultOrder(counts)
     out = [found for message in messages for found in order.feed(message)]
-    return shape([*out, *order.end()]), tally
+    return shape([*out, *order.end()]), counts
 
 
 def call(*ids: str) -> AssistantMessage:
@@ -296,9 +306,15 @@ def result(id: str) -> ToolMessage:
     return ToolMessage(tool_call_id=id, content="out", id=f"r{id}")
 
 
-def test_what_comes_between_a_call_and_its_result_waits() -> None:
-    talk = [call("a", "b"), result("b"), AssistantMessage(content="meanwhile"), result("a"), UserMessage(content="so")]
-    assert paired(talk)[0] == [
+def test_messages_between_a_call_and_its_result_wait() -> None:
+    conversation = [
+        call("a", "b"),
+        result("b"),
+        AssistantMessage(content="meanwhile"),
+        result("a"),
+        UserMessage(content="so"),
+    ]
+    assert paired(conversation)[0] == [
         "answer: do [f a {}] [f b {}]",
         "a ok: out",
         "b ok: out",
@@ -307,43 +323,46 @@ def test_what_comes_between_a_call_and_its_result_waits() -> None:
     ]
 
 
-def test_nested_calls_each_get_their_own() -> None:
-    shown, tally = paired([call("a"), call("b"), result("b"), result("a")])
+def test_nested_calls_each_get_their_own_result() -> None:
+    shown, counts = paired([call("a"), call("b"), result("b"), result("a")])
     assert shown == ["answer: do [f a {}]", "a ok: out", "answer: do [f b {}]", "b ok: out"]
-    assert tally.unanswered == 0
+    assert counts.unanswered == 0
 
 
-def test_a_call_without_result_gets_one_that_says_so() -> None:
-    shown, tally = paired([call("a"), UserMessage(content="stop"), result("a")])
+def test_a_call_without_a_result_gets_one_that_says_so() -> None:
+    shown, counts = paired([call("a"), UserMessage(content="stop"), result("a")])
     assert shown == ["answer: do [f a {}]", f"a failed: {UNANSWERED}", "user: stop"]
-    assert (tally.unanswered, tally.unasked) == (1, 1)
+    assert (counts.unanswered, counts.unasked) == (1, 1)
 
 
 def test_a_copy_of_a_source_elsewhere_is_the_same_conversation(place: Place, tmp_path: Path) -> None:
     claude_file(place.home, place.project)
     place.run()
-    copy = write_lines(tmp_path / "copy" / f"{CLAUDE_ID}.jsonl", *claude_talk(str(place.project.resolve())))
+    copy = write_lines(tmp_path / "copy" / f"{CLAUDE_ID}.jsonl", *claude_conversation(str(place.project.resolve())))
     found = place.looker().find_files("claude", copy)
     assert place.run(found.files).fates == {"known": 1}
 
 
-def test_a_file_that_is_read_while_it_grows_is_read_again(place: Place) -> None:
+def test_a_file_read_while_it_grew_is_read_again(place: Place) -> None:
     claude_file(place.home, place.project)
     (file,) = place.files()
     place.run([structs.replace(file, size=file.size - 1)])
     assert place.run().unchanged == 0
 
 
-def test_a_conversation_copied_under_a_new_key_is_there_once(place: Place) -> None:
-    talk = claude_talk(str(place.project.resolve()))
-    copied = [line | {"uuid": f"new-{line.get('uuid')}"} for line in talk]
+def test_a_conversation_copied_under_a_new_key_is_imported_once(place: Place) -> None:
+    conversation = claude_conversation(str(place.project.resolve()))
+    copied = [line | {"uuid": f"new-{line.get('uuid')}"} for line in conversation]
     copied.append(claude_line("user", "more", "Go on"))
-    claude_file(place.home, place.project, *talk)
+    claude_file(place.home, place.project, *conversation)
     place.run()
     claude_file(place.home, place.project, *copied, name=CLAUDE_ID.replace("6c", "7d"))
     assert place.run().fates == {"grown": 1}
     assert [info.messages for info in place.store.list()] == [6]
     assert place.run(again=True).fates == {"known": 2}, "the shorter one does not come back"
-    other = [claude_line("user", "u1", "Why does the login test hang?", timestamp="2026-01-01T00:00:00Z"), *talk[2:]]
+    other = [
+        claude_line("user", "u1", "Why does the login test hang?", timestamp="2026-01-01T00:00:00Z"),
+        *conversation[2:],
+    ]
     claude_file(place.home, place.project, *other, name=CLAUDE_ID.replace("6c", "8e"))
     assert place.run().fates == {"new": 1}, "the same words at another time are another conversation"

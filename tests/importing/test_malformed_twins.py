@@ -21,7 +21,7 @@ DAMAGED: list[dict[str, Any]] = [
 ]
 
 
-def told(read: Any, path: Path, lines: list[dict[str, Any]]) -> list[str]:
+def read_pieces(read: Any, path: Path, lines: list[dict[str, Any]]) -> list[str]:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return [
         message_text(piece.message)
@@ -32,15 +32,15 @@ def told(read: Any, path: Path, lines: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("damage", DAMAGED)
 @pytest.mark.parametrize("kind", ["user", "assistant"])
-def test_claude_code(tmp_path: Path, kind: str, damage: dict[str, Any]) -> None:
+def test_a_damaged_duplicate_in_claude_code(tmp_path: Path, kind: str, damage: dict[str, Any]) -> None:
     head = {"sessionId": "s", "uuid": "u", "type": kind}
     valid = head | {"message": {"id": "m", "content": [{"type": "text", "text": "the words"}]}}
     path = tmp_path / "a.jsonl"
-    assert told(read_claude, path, [head | damage, valid, valid]) == ["the words"]
-    assert told(read_claude, path, [valid, head | damage]) == ["the words"]
+    assert read_pieces(read_claude, path, [head | damage, valid, valid]) == ["the words"]
+    assert read_pieces(read_claude, path, [valid, head | damage]) == ["the words"]
 
 
-def test_a_result_and_words_in_one_line_are_two_messages(tmp_path: Path) -> None:
+def test_a_result_and_text_in_one_line_are_two_messages(tmp_path: Path) -> None:
     blocks = [{"type": "tool_result", "tool_use_id": "c", "content": "out"}, {"type": "text", "text": "go on"}]
     path = tmp_path / "a.jsonl"
     line = {"sessionId": "s", "uuid": "u", "type": "user", "message": {"content": blocks}}
@@ -50,7 +50,7 @@ def test_a_result_and_words_in_one_line_are_two_messages(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("damage", [{}, {"content": None}, {"content": 5}])
-def test_gemini(tmp_path: Path, damage: dict[str, Any]) -> None:
+def test_a_damaged_duplicate_in_gemini(tmp_path: Path, damage: dict[str, Any]) -> None:
     head = {"id": "u", "type": "user"}
     path = tmp_path / "session-1.json"
     messages = [head | damage, head | {"content": "the words"}, head | {"content": "the words"}]

@@ -1,4 +1,4 @@
-"""What each agent's files say, in every form they have had."""
+"""The files of each agent, in every format they have had."""
 
 import json
 import os
@@ -16,9 +16,9 @@ from clio.sessions.store import SessionStore
 from tests.importing.homes import (
     CLAUDE_ID,
     about,
+    claude_conversation,
     claude_file,
     claude_line,
-    claude_talk,
     codex_file,
     gemini_folder,
     gemini_messages,
@@ -32,16 +32,16 @@ Read = Callable[[Path, Tally, Progress], Iterator[Piece]]
 PERL = Path(__file__).parent.parent / "fixtures" / "perl"
 
 
-def pieces(read: Read, path: Path, tally: Tally | None = None) -> list[Piece]:
-    return list(read(path, tally or Tally(), lambda done: None))
+def pieces(read: Read, path: Path, counts: Tally | None = None) -> list[Piece]:
+    return list(read(path, counts or Tally(), lambda done: None))
 
 
 # Claude Code
 
 
-def test_an_answer_of_claude_is_put_together_from_its_lines(tmp_path: Path) -> None:
-    tally = Tally()
-    found = pieces(claude.read_claude, claude_file(tmp_path, tmp_path / "p"), tally)
+def test_an_answer_of_claude_is_joined_from_its_lines(tmp_path: Path) -> None:
+    counts = Tally()
+    found = pieces(claude.read_claude, claude_file(tmp_path, tmp_path / "p"), counts)
     assert shape(said(found)) == [
         "user: Why does the login test hang?",
         'answer: I look at the clock. [Bash t1 {"command":"pytest tests/test_login.py"}]'
@@ -55,7 +55,7 @@ def test_an_answer_of_claude_is_put_together_from_its_lines(tmp_path: Path) -> N
     assert (answer.model, answer.id, answer.reasoning) == ("claude-opus-4-5", "a1", "")
     assert answer.created == pytest.approx(1764500973.123)
     assert [(one.key, one.directory) for one in about(found)] == [(CLAUDE_ID, str((tmp_path / "p").resolve()))]
-    assert tally == Tally()
+    assert counts == Tally()
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,12 @@ def test_an_answer_of_claude_is_put_together_from_its_lines(tmp_path: Path) -> N
         ([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], {}, "user: one\n\ntwo"),
     ],
 )
-def test_whose_words_stand_in_a_line_of_the_user(
-    tmp_path: Path, content: Any, more: dict[str, Any], shown: str
-) -> None:
+def test_the_author_of_text_in_a_user_line(tmp_path: Path, content: Any, more: dict[str, Any], shown: str) -> None:
     path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", claude_line("user", "u", content, **more))
     assert shape(said(pieces(claude.read_claude, path))) == [shown]
 
 
-def test_a_picture_and_words_said_into_a_running_turn(tmp_path: Path) -> None:
+def test_a_picture_and_a_message_sent_during_a_turn(tmp_path: Path) -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "aGk="}
     queued = {"type": "attachment", "uuid": "q", "timestamp": "2025-11-30T11:09:33Z"}
     path = write_lines(
@@ -95,13 +93,13 @@ def test_a_picture_and_words_said_into_a_running_turn(tmp_path: Path) -> None:
 
 
 def test_repeated_lines_count_once_and_unknown_ones_are_counted(tmp_path: Path) -> None:
-    tally = Tally()
-    talk = claude_talk("/p")
+    counts = Tally()
+    conversation = claude_conversation("/p")
     odd = [{"type": "weather"}, {"type": "weather"}, claude_line("assistant", "z", [{"type": "hologram"}])]
-    path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *talk, *talk, *odd, end='{"type":"user","me')
-    assert len(said(pieces(claude.read_claude, path, tally))) == 5
+    path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *conversation, *conversation, *odd, end='{"type":"user","me')
+    assert len(said(pieces(claude.read_claude, path, counts))) == 5
     assert mentions(
-        tally.describe(),
+        counts.describe(),
         "3 lines",
         "2 kinds",
         "not understood",
@@ -112,8 +110,8 @@ def test_repeated_lines_count_once_and_unknown_ones_are_counted(tmp_path: Path) 
     )
 
 
-def test_what_a_conversation_is_called(tmp_path: Path) -> None:
-    talk = claude_talk("/p")
+def test_the_title_of_a_conversation(tmp_path: Path) -> None:
+    conversation = claude_conversation("/p")
     names: list[Any] = [
         {"type": "summary", "summary": "Of another file", "leafUuid": "elsewhere"},
         {"type": "summary", "summary": "Of this one", "leafUuid": "a5"},
@@ -123,17 +121,19 @@ def test_what_a_conversation_is_called(tmp_path: Path) -> None:
     ]
     called: list[str] = []
     for number in (0, 1, 2, 3, 5):
-        path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *names[:number], *talk)
+        path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *names[:number], *conversation)
         called.append(about(pieces(claude.read_claude, path))[-1].title)
     assert called == ["", "", "Of this one", "By the model", "By the person"]
 
 
-def test_sub_agents_are_conversations_of_their_own(tmp_path: Path) -> None:
+def test_sub_agents_are_separate_conversations(tmp_path: Path) -> None:
     side = [
         claude_line("user", "s1", "Look for callers", isSidechain=True, parentUuid=None),
         claude_line("assistant", "s2", [{"type": "text", "text": "Two."}], isSidechain=True, parentUuid="s1"),
     ]
-    inline = pieces(claude.read_claude, write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *claude_talk("/p")[:2], *side))
+    inline = pieces(
+        claude.read_claude, write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *claude_conversation("/p")[:2], *side)
+    )
     assert {piece.key: len(said([one for one in inline if one.key == piece.key])) for piece in inline} == {
         CLAUDE_ID: 1,
         f"{CLAUDE_ID}/side-s1": 2,
@@ -161,7 +161,7 @@ _SHOWN = [
 ]
 
 
-def test_codex_in_its_three_forms(tmp_path: Path) -> None:
+def test_codex_in_its_three_formats(tmp_path: Path) -> None:
     head = {"id": "one", "timestamp": "2025-05-01T00:00:00Z", "instructions": None}
     first = tmp_path / "rollout-1.json"
     first.write_text(json.dumps({"session": head, "items": _ITEMS}), encoding="utf-8")
@@ -175,17 +175,17 @@ def test_codex_in_its_three_forms(tmp_path: Path) -> None:
         *[{"timestamp": "2025-11-01T00:00:01Z", "type": "response_item", "payload": item} for item in _ITEMS],
     )
     for path in (first, second, third):
-        tally = Tally()
-        found = pieces(codex.read_codex, path, tally)
+        counts = Tally()
+        found = pieces(codex.read_codex, path, counts)
         assert shape(said(found)) == _SHOWN
         assert {piece.key for piece in found} == {"one"}
         assert all(message.created for message in said(found))
-        assert tally == Tally()
+        assert counts == Tally()
 
 
-def test_codex_tells_model_folder_and_what_is_not_said(tmp_path: Path) -> None:
-    tally = Tally()
-    found = pieces(codex.read_codex, codex_file(tmp_path, tmp_path), tally)
+def test_codex_names_model_folder_and_what_is_not_a_message(tmp_path: Path) -> None:
+    counts = Tally()
+    found = pieces(codex.read_codex, codex_file(tmp_path, tmp_path), counts)
     assert shape(said(found)) == [
         "continue: <environment_context>\n<cwd>/elsewhere</cwd></environment_context>",
         "user: Which port does the broker listen on?",
@@ -195,7 +195,7 @@ def test_codex_tells_model_folder_and_what_is_not_said(tmp_path: Path) -> None:
     ]
     assert about(found)[0].directory == str(tmp_path.resolve())
     assert {message.model for message in said(found) if isinstance(message, AssistantMessage)} == {"gpt-5-codex"}
-    assert tally == Tally()
+    assert counts == Tally()
 
 
 _PATCH = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "c", "input": "*** Begin"}
@@ -219,15 +219,15 @@ def test_every_kind_of_call(tmp_path: Path, item: dict[str, Any], shown: str) ->
 
 
 def test_a_compaction_and_an_unknown_item(tmp_path: Path) -> None:
-    tally = Tally()
+    counts = Tally()
     path = write_lines(
         tmp_path / "rollout-1.jsonl",
         {"type": "compacted", "payload": {"message": "so far"}},
         {"type": "response_item", "payload": {"type": "hologram"}},
         {"type": "weather", "payload": {}},
     )
-    assert shape(said(pieces(codex.read_codex, path, tally))) == ["recovery: so far"]
-    assert dict(tally.kinds) == {"item/hologram": 1, "weather": 1}
+    assert shape(said(pieces(codex.read_codex, path, counts))) == ["recovery: so far"]
+    assert dict(counts.kinds) == {"item/hologram": 1, "weather": 1}
 
 
 # Gemini CLI
@@ -256,15 +256,15 @@ def test_a_chat_of_gemini_as_document_and_as_log(tmp_path: Path) -> None:
         {"$set": {"summary": "Deploying"}},
     )
     for path in (document, log):
-        tally = Tally()
-        found = pieces(gemini.read_gemini, path, tally)
+        counts = Tally()
+        found = pieces(gemini.read_gemini, path, counts)
         assert shape(said(found)) == _GEMINI_SHOWN
         assert {piece.key for piece in found} == {"477739d0-1b78"}
         assert about(found)[-1].title == "Deploying"
-        assert tally == Tally()
+        assert counts == Tally()
 
 
-def test_a_sub_agent_of_gemini_and_what_it_was_told_of_the_folder(tmp_path: Path) -> None:
+def test_a_sub_agent_of_gemini_and_its_session_context(tmp_path: Path) -> None:
     folder = gemini_folder(tmp_path, tmp_path) / "chats" / "parent-1"
     told = {"id": "g0", "type": "user", "content": [{"text": "<session_context>tree</session_context>"}]}
     found = pieces(
@@ -296,7 +296,7 @@ def test_a_saved_checkpoint_of_gemini(tmp_path: Path, wrapped: bool) -> None:
     assert about(found)[0].title == "release"
 
 
-def test_the_log_of_words_counts_only_where_no_chat_has_them(tmp_path: Path) -> None:
+def test_the_log_of_messages_counts_only_without_a_chat_that_has_them(tmp_path: Path) -> None:
     folder = gemini_folder(tmp_path, tmp_path)
     (folder / "chats" / "session-2025-12-03T06-35-477739d0.json").write_text("{}", encoding="utf-8")
     entries = [
@@ -311,7 +311,7 @@ def test_the_log_of_words_counts_only_where_no_chat_has_them(tmp_path: Path) -> 
 # aider
 
 
-def test_chats_of_aider_with_the_times_of_the_words(tmp_path: Path) -> None:
+def test_chats_of_aider_with_the_times_of_the_messages(tmp_path: Path) -> None:
     chats = tmp_path / ".aider.chat.history.md"
     chats.write_text(
         "\n# aider chat started at 2024-05-06 10:11:12\n\n> Model: gpt-4o with diff edit format\n\n"
@@ -339,7 +339,7 @@ def test_chats_of_aider_with_the_times_of_the_words(tmp_path: Path) -> None:
 # clio
 
 
-def test_sessions_of_another_clio_come_with_their_whole_outputs(tmp_path: Path) -> None:
+def test_sessions_of_another_clio_are_imported_with_complete_outputs(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / ".clio" / "sessions")
     session = store.new(tmp_path, name="there")
     handle = session.write_blob("x" * 90_000)
@@ -359,12 +359,12 @@ def test_sessions_of_the_perl_original_are_read() -> None:
     assert any(said(pieces(places.read_clio, path)) for path in files)
 
 
-def test_a_session_no_one_can_read_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_session_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     path.write_text("no session", encoding="utf-8")
-    tally = Tally()
-    assert pieces(places.read_clio, path, tally) == []
-    assert [name for name, _ in tally.unreadable] == [os.fspath(path)]
+    counts = Tally()
+    assert pieces(places.read_clio, path, counts) == []
+    assert [name for name, _ in counts.unreadable] == [os.fspath(path)]
 
 
 # SpecStory
@@ -437,8 +437,8 @@ def test_conversations_saved_by_specstory(tmp_path: Path) -> None:
     folder = tmp_path / "p" / ".specstory" / "history"
     folder.mkdir(parents=True)
     (folder / "one.md").write_text(SPECSTORY)
-    tally = Tally()
-    found = pieces(specstory.read_specstory, folder / "one.md", tally)
+    counts = Tally()
+    found = pieces(specstory.read_specstory, folder / "one.md", counts)
     assert shape(said(found)) == [
         "user: Why does the login test hang?\n\n```md\n_**User**_\n```",
         "answer: I'll run it first.",
@@ -454,7 +454,7 @@ def test_conversations_saved_by_specstory(tmp_path: Path) -> None:
     answer = said(found)[1]
     assert isinstance(answer, AssistantMessage)
     assert (answer.model, answer.created) == ("claude-opus-4-8", 1783950056.0)
-    assert tally == Tally()
+    assert counts == Tally()
 
 
 def test_an_early_file_of_specstory_without_times(tmp_path: Path) -> None:
@@ -492,12 +492,12 @@ def test_messages_between_agents_of_codex_are_not_the_users(tmp_path: Path) -> N
     ]
     path = tmp_path / "rollout-2026.jsonl"
     write_lines(path, *lines)
-    tally = Tally()
-    messages = said(pieces(codex.read_codex, path, tally))
+    counts = Tally()
+    messages = said(pieces(codex.read_codex, path, counts))
     assert shape(messages) == [
         "answer: Hi.",
         "continue: [message from /lead/tester]\n3 tests fail",
         "answer: Then I fix them.",
     ]
     assert isinstance(messages[1], UserMessage) and messages[1].origin == "continue"
-    assert tally == Tally()
+    assert counts == Tally()

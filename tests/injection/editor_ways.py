@@ -1,4 +1,4 @@
-"""The ways to an editor: everything `clio acp` tells it in words, as one text."""
+"""The ways to an editor: everything that `clio acp` sends it as text, in one string."""
 
 import asyncio
 import json
@@ -24,12 +24,12 @@ from clio.sessions.state import Todo
 from clio.ui.result_markdown import format_result_as_markdown
 from tests.injection.ways import ROOT, Way, actions, events, result
 
-# What must be exact for the editor to find or to show it: paths, the two sides of a change, ids.
+# What must be exact so that the editor can find or display it: paths, both sides of a change, ids.
 _EXACT = frozenset("path old_text new_text tool_call_id option_id current_mode_id".split())
 
 
 def words_of(value: object) -> Iterator[str]:
-    """Every text of an update but for what is exact."""
+    """Return every text of an update except what must be exact."""
     match value:
         case str():
             yield value
@@ -43,23 +43,23 @@ def words_of(value: object) -> Iterator[str]:
             return
 
 
-def _told(talk: Callable[[UpdateMaker, Outbox], Any]) -> str:
-    """What an editor hears while this goes on."""
+def _record_updates(talk: Callable[[UpdateMaker, Outbox], Any]) -> str:
+    """Return the updates an editor receives during this conversation."""
 
     async def work() -> list[Any]:
-        heard: list[Any] = []
+        updates: list[Any] = []
 
         async def send(session_id: str, update: Any) -> None:
-            heard.append(update)
+            updates.append(update)
 
         make = UpdateMaker()
         outbox = Outbox(send, make.make_message)
         waited = talk(make, outbox)
         if asyncio.iscoroutine(waited):
-            heard += await waited
+            updates += await waited
         await outbox.flush()
         await outbox.close()
-        return heard
+        return updates
 
     return "\n".join(word for update in asyncio.run(work()) for word in words_of(update.model_dump()))
 
@@ -76,7 +76,7 @@ def _listener(text: str) -> str:
         listener.handle(MessageAdded(message=ToolMessage(tool_call_id="1", name=text, content=text)))
         listener.text(text)
 
-    return _told(talk)
+    return _record_updates(talk)
 
 
 def _replayed(text: str) -> str:
@@ -94,7 +94,7 @@ def _replayed(text: str) -> str:
         replay_messages(messages, make, lambda name, given: [], lambda update: outbox.put("s", update))
         outbox.put("s", SpokenMessage("agent_message_chunk", format_result_as_markdown(result(text))))
 
-    return _told(talk)
+    return _record_updates(talk)
 
 
 def _offers(text: str) -> str:
@@ -106,7 +106,7 @@ def _offers(text: str) -> str:
         outbox.put("s", make.make_plan((Todo(id=1, title=text, note=text, status="blocked"),)))
         outbox.put("s", make.make_title_change(text))
 
-    return _told(talk)
+    return _record_updates(talk)
 
 
 def _asked(text: str) -> str:
@@ -125,11 +125,11 @@ def _asked(text: str) -> str:
         await EditorAsker(harness).ask(text, (text, text))
         return questions
 
-    return _told(talk)
+    return _record_updates(talk)
 
 
 def editor_ways(folder: Path) -> dict[str, Way]:
-    """All of them by name."""
+    """Return all ways by name."""
     return {
         "editor, a turn": _listener,
         "editor, told again": _replayed,

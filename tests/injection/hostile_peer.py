@@ -1,4 +1,4 @@
-"""An MCP server every word of which is an order: `python -m tests.injection.hostile_peer`."""
+"""An MCP server whose every text is an injected instruction: `python -m tests.injection.hostile_peer`."""
 
 import json
 import os
@@ -14,7 +14,7 @@ ALL_ABOUT = {"title": ALL, "description": ALL}
 
 
 class HostilePeer(Peer):
-    """Says all of it wherever a server can say something."""
+    """Sends all of them wherever a server can send text."""
 
     def _request(self, method: str, params: Json, number: Any) -> None:
         match method:

@@ -1,4 +1,4 @@
-"""Pages on a real web server on loopback, which notes what it is asked for."""
+"""A real web server on loopback that records the requested addresses."""
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -23,7 +23,7 @@ class PageServer:
                 self.wfile.write(raw)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Keep quiet."""
+                """Print nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/"

@@ -1,4 +1,4 @@
-"""What a model was sent, read as an attacker would: messages, frames, invisible characters."""
+"""What was sent to a model, read as an attacker would: messages, frames, invisible characters."""
 
 import json
 import re
@@ -15,17 +15,17 @@ _SAID_BELOW = re.compile("[<\uff1c]" + _UNSEEN + "(?:hook_note|folder_instructio
 
 
 def closings(text: str, name: str) -> int:
-    """How often the text ends a frame of this name, however the tag is spelled."""
+    """Return how often the text ends a frame of this name, however the tag is spelled."""
     return len(re.findall(f"[<\uff1c]{_UNSEEN}[/\uff0f]{_UNSEEN}{name}{_UNSEEN}[>\uff1e]", text, re.IGNORECASE))
 
 
 def words_of(message: dict[str, Any]) -> str:
-    """The text of one message."""
+    """Return the text of one message."""
     return str(message["content"])
 
 
 def messages_of(request: Recorded, *roles: str) -> list[str]:
-    """The texts of a request that has exactly these messages. What holds for every request is checked as well."""
+    """Return the texts of a request that has exactly these messages, after the checks for every request."""
     sent: list[dict[str, Any]] = request.body["messages"]
     assert [message["role"] for message in sent] == list(roles)
     whole = json.dumps(request.body, ensure_ascii=False)
@@ -42,14 +42,14 @@ def messages_of(request: Recorded, *roles: str) -> list[str]:
 
 
 def part_of(text: str, name: str) -> str:
-    """What stands between the tags of that name, of which there is one pair."""
+    """Return the text between the tags of that name, of which there must be one pair."""
     found = [part[0] for part in _PART.finditer(text) if part["name"] == name]
     assert len(found) == 1 and closings(text, name) == 1, (name, len(found))
     return found[0]
 
 
-def allowed_nothing(harness: Harness, *asked: str) -> None:
-    """No rule was made, no setting written; the user was asked about these calls and no others."""
+def check_nothing_was_allowed(harness: Harness, *asked: str) -> None:
+    """Check that no rule or setting was written, and that the user was asked about exactly these calls."""
     assert [request.title for request in harness.user.asked] == list(asked)
     assert not (harness.project / ".clio" / "config.yaml").exists()
     assert not (harness.project / "owned").exists()

@@ -1,4 +1,4 @@
-"""Names that would run something, offered by real shells: what Tab puts on the line is one word, and nothing runs."""
+"""Names that would run something, completed by real shells: Tab inserts one word, and nothing runs."""
 
 import json
 import os
@@ -59,14 +59,14 @@ def test_nothing_runs(project: Path, shell: str) -> None:
         child.sendline(f"{setup}source ../clio.{shell}; PS1='> '; echo rea''dy")
         child.expect("ready")
         for typed in TYPED:
-            child.send(f"{typed}\t\t\x15")  # the first Tab completes, the second lists; then the line is thrown away
+            child.send(f"{typed}\t\t\x15")  # the first Tab completes, the second lists; then the line is discarded
             child.sendline("echo ne''xt")
             child.expect("[\r\n]next")
             assert "\x1b]0;owned" not in child.before and "\u200b" not in child.before
         for name in RUNS:
             (project / "only").mkdir()
             (project / "only" / name).touch()
-            child.send("clio docs add only/\t\x01: \x05\r")  # Tab, then the line is made one that does nothing, and run
+            child.send("clio docs add only/\t\x01: \x05\r")  # Tab, then a harmless line is run
             child.sendline("echo ne''xt")
             child.expect("[\r\n]next")
             shutil.rmtree(project / "only")

@@ -1,4 +1,4 @@
-"""A session whose every text steers a terminal, exported: none of it comes out of any form as it went in."""
+"""An exported session whose every text would control a terminal: no export contains such text unchanged."""
 
 import json
 from pathlib import Path
@@ -16,9 +16,9 @@ ALL = "\n".join(trick.text for trick in TERMINAL)
 
 
 @pytest.mark.parametrize("form", ["html", "md", "json"])
-def test_no_form_steers_a_terminal(tmp_path: Path, form: str) -> None:
+def test_no_export_controls_a_terminal(tmp_path: Path, form: str) -> None:
     arguments = json.dumps({"path": ALL, ALL: [ALL]})
-    talk: list[Message] = [
+    messages: list[Message] = [
         UserMessage(content=ALL, context=ALL),
         AssistantMessage(
             content=ALL, reasoning=ALL, model=ALL, tool_calls=(ToolCall(id="1", name=ALL, arguments=arguments),)
@@ -26,7 +26,7 @@ def test_no_form_steers_a_terminal(tmp_path: Path, form: str) -> None:
         ToolMessage(tool_call_id="1", name=ALL, content=ALL, summary=ALL),
     ]
     store = SessionStore(tmp_path / "sessions")
-    text = export_session(store, make_session(store, talk, name=ALL), form, redact=str, now=START)
+    text = export_session(store, make_session(store, messages, name=ALL), form, redact=str, now=START)
     found = STEERING.search(text)
     assert found is None, text[max(found.start() - 60, 0) : found.end() + 20]
     assert text.count(WORD) > 5 * len(TERMINAL)

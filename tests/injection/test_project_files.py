@@ -1,4 +1,4 @@
-"""What a repository brings for agents, every word of it an order: skills, commands, sub-agents, instructions."""
+"""Files of a repository for agents, all of them injected instructions: skills, commands, sub-agents, instructions."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from clio.commands.registry import complete_command_line, run_command
 from clio.commands.settings_commands import list_waiting_for_trust
 from clio.config.trust import TrustStore
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
-from tests.injection.sent import allowed_nothing, closings, messages_of, part_of
+from tests.injection.sent import check_nothing_was_allowed, closings, messages_of, part_of
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -20,7 +20,7 @@ NAMES = [f"made-{number}" for number in range(len(ORDERS))]
 
 @pytest.fixture
 def harness(make_harness: MakeHarness) -> Harness:
-    """A project with a skill, a command and a sub-agent for each order: the order describes it, all of them follow."""
+    """Return a project with a skill, a command and a sub-agent per injected text, in description and body."""
     harness = make_harness([], models=[{"id": "test-model", "max_model_len": 128_000}], approve="all")
 
     def write(name: str, description: str, more: str = "") -> None:
@@ -39,7 +39,7 @@ def harness(make_harness: MakeHarness) -> Harness:
 
 
 def trust(harness: Harness) -> None:
-    """With everything there is, and as a clio that is started again knows it."""
+    """Trust everything, and restart clio so that it is in effect."""
     TrustStore(harness.loaded.home).grant(harness.loaded.main_project, list_waiting_for_trust(harness.loaded))
     harness.app = harness.build()
 
@@ -58,7 +58,7 @@ def play(harness: Harness, *lines: str) -> None:
     asyncio.run(talk())
 
 
-def test_an_untrusted_one_is_reported_only_when_it_is_called(harness: Harness) -> None:
+def test_untrusted_files_are_reported_only_when_they_are_called(harness: Harness) -> None:
     harness.server.add(text("No."), text("No."))
     play(harness, "hi", f"/skills use {NAMES[0]} go", "/runs now", f"/{NAMES[1]} now")
     system, user = messages_of(harness.server.requests[0], "system", "user")
@@ -67,10 +67,10 @@ def test_an_untrusted_one_is_reported_only_when_it_is_called(harness: Harness) -
     assert len(harness.server.requests) == 2
     *_, called = messages_of(harness.server.requests[1], "system", "user", "assistant", "user")
     assert SPELLED in part_of(called, "command") and closings(called, "context") == 1
-    allowed_nothing(harness)
+    check_nothing_was_allowed(harness)
 
 
-def test_what_the_user_trusted_stays_in_place(harness: Harness) -> None:
+def test_trusted_text_stays_in_its_frame(harness: Harness) -> None:
     trust(harness)
     harness.server.add(
         tool_calls([("use_skill", {"name": NAMES[0]}), ("delegate", {"task": "look", "agent": NAMES[0]})]),
@@ -94,10 +94,10 @@ def test_what_the_user_trusted_stays_in_place(harness: Harness) -> None:
     assert report.startswith(f"[sub-agent {NAMES[0]}, session ")
     *_, asked = messages_of(called, "system", "user", "assistant", "tool", "tool", "assistant", "user")
     assert SPELLED in part_of(asked, "skill")
-    allowed_nothing(harness)
+    check_nothing_was_allowed(harness)
 
 
-def test_menus_show_no_letters_no_one_sees(harness: Harness) -> None:
+def test_menus_show_no_invisible_characters(harness: Harness) -> None:
     trust(harness)
     offered = [f"{one.text} {one.note} {more}" for one, more in complete_command_line(harness.app, "/made-")]
     offered += [f"{one.text} {one.note} {more}" for one, more in complete_command_line(harness.app, "/skills use ")]
@@ -106,7 +106,7 @@ def test_menus_show_no_letters_no_one_sees(harness: Harness) -> None:
     play(harness)
 
 
-def test_a_folders_instructions_come_below_the_result_that_led_there(make_harness: MakeHarness) -> None:
+def test_instructions_of_a_folder_are_below_the_result_that_led_there(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([("read_file", {"path": "deep/a.py"})]), text("No.")], approve="all")
     (harness.project / "deep").mkdir()
     (harness.project / "deep" / "a.py").write_text(f"# {ALL}\n", encoding="utf-8")
@@ -116,7 +116,7 @@ def test_a_folders_instructions_come_below_the_result_that_led_there(make_harnes
     system, _ = messages_of(harness.server.requests[0], "system", "user")
     assert SPELLED in part_of(system, "project_instructions")
     *_, result = messages_of(harness.server.requests[1], "system", "user", "assistant", "tool")
-    read, _, told = result.rpartition("The project's instructions for this folder")
+    read, _, instructions = result.rpartition("The project's instructions for this folder")
     assert "<folder_instructions" not in read and SPELLED in read
-    assert told.endswith("</folder_instructions>") and closings(told, "folder_instructions") == 1
-    allowed_nothing(harness)
+    assert instructions.endswith("</folder_instructions>") and closings(instructions, "folder_instructions") == 1
+    check_nothing_was_allowed(harness)

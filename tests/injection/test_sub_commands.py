@@ -1,4 +1,4 @@
-"""Every sub-command in a project whose names and files all hold control sequences: none of them comes out."""
+"""Every subcommand in a project whose names and files all contain control sequences prints none of them."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ LINES = (
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Not only its files: the folder itself is called so."""
+    """Return a project with such files, in a folder with such a name."""
     name = HARM.replace("\r", "").replace("\x85", "")
     project = tmp_path / name
     make_repository(project, {"a.txt": "x", "AGENTS.md": HARM})
@@ -88,15 +88,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-def test_nothing_steers_the_terminal(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_output_controls_the_terminal(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     harmed: dict[str, str] = {}
     shown = 0
     for line in LINES:
         main(line.split(" "))
-        told = "".join(capfd.readouterr())
-        shown += "Zaunk" in told
-        assert told, line
-        if found := STEERING.search(told):
-            harmed[line] = told[max(found.start() - 60, 0) : found.end() + 20]
+        output = "".join(capfd.readouterr())
+        shown += "Zaunk" in output
+        assert output, line
+        if found := STEERING.search(output):
+            harmed[line] = output[max(found.start() - 60, 0) : found.end() + 20]
     assert harmed == {}
     assert shown >= len(LINES) // 2

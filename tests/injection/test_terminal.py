@@ -1,4 +1,4 @@
-"""Whatever a file, a server, a command or a model says: on every way to the terminal it stays text."""
+"""Text of a file, a server, a command or a model stays text on every way to the terminal."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ def every_way(folder: Path) -> dict[str, Way]:
 
 
 NAMES = list(every_way(Path()))
-# What clio itself writes: looks, the cursor of the live rows, frames, links to the web.
+# Sequences that clio itself writes: styles, the cursor of the live rows, frames, links to the web.
 _OWN = re.compile(
     r"\x1b\[[0-9;]*m|\x1b\[\d*[ABCDJK]|\x1b\[\?(?:25|2026)[hl]|\x1b\]8;[\w=]*;(?:https?://[\x21-\x7e]+)?\x1b\\"
 )
@@ -24,11 +24,11 @@ STEERING = re.compile(
     "[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e01ef]"
 )
-_TOO_SHORT = ("\x1b", "\x1b[", "\x9b")  # what any sequence begins with
+_TOO_SHORT = ("\x1b", "\x1b[", "\x9b")  # the beginning of any sequence
 
 
 @each_row("way", NAMES)
-def test_nothing_steers_the_terminal(way: str, tmp_path: Path) -> None:
+def test_no_text_controls_the_terminal(way: str, tmp_path: Path) -> None:
     written = every_way(tmp_path)[way]("\n".join(trick.text for trick in TERMINAL))
     for trick in TERMINAL:
         assert not (found := _harm(trick, written)), f"{trick.name}: {found!r} in {written!r}"
@@ -38,7 +38,7 @@ def test_nothing_steers_the_terminal(way: str, tmp_path: Path) -> None:
 
 
 @each_row("trick", TERMINAL, ids=lambda trick: trick.name)
-def test_each_alone_and_cut_anywhere(trick: Trick) -> None:
+def test_each_sequence_alone_and_cut_anywhere(trick: Trick) -> None:
     streamed = [("".join([(each := StreamCleaner()).feed(trick.text[:at]), each.feed(trick.text[at:]), each.finish()]))
                 for at in range(len(trick.text))]  # fmt: skip
     for written in (clean(trick.text), escape_controls(trick.text), *streamed):
@@ -47,8 +47,8 @@ def test_each_alone_and_cut_anywhere(trick: Trick) -> None:
 
 
 def _harm(trick: Trick, written: str) -> str:
-    """The first sign that does something; "" where there is none."""
-    written = written.replace(CLEAR_BELOW, "")  # clio's own way to clear what is below the rows
+    """Return the first sign that has an effect, "" if there is none."""
+    written = written.replace(CLEAR_BELOW, "")  # clio's own sequence to clear what is below the rows
     for raw in trick.raw:
         if raw in written and raw not in _TOO_SHORT:
             return raw

@@ -54,7 +54,7 @@ Way = Callable[[str], str]
 
 
 def events(text: str) -> Iterator[Event]:
-    """A turn in which everybody says the text."""
+    """Return a turn in which every part contains the text."""
     yield from start()
     yield from (TextDelta(text=text[at : at + 37]) for at in range(0, len(text), 37))
     yield TextDelta(text=f"\n\n```\n{text}\n```\n\n| {text} |\n|---|\n| x |\n\n[{text}](http://x/{text})\n\n")
@@ -74,7 +74,7 @@ def events(text: str) -> Iterator[Event]:
 
 
 def result(text: str) -> CommandResult:
-    """What a slash command gives that quotes the text everywhere."""
+    """Return a result of a slash command that quotes the text everywhere."""
     return CommandResult(
         text=text,
         verbatim=text,
@@ -122,7 +122,7 @@ def _reader(text: str) -> str:
 
 
 def _pipe(text: str) -> str:
-    """`clio -p`, on a terminal too."""
+    """Run `clio -p`, on a terminal too."""
     stream = io.StringIO()
     screen = PipeScreen(stream, stream, show_footer=True)
     for event in events(text):
@@ -134,7 +134,7 @@ def _pipe(text: str) -> str:
 
 
 def _captured(show: Callable[[], object]) -> str:
-    """What is printed, as it would be by a process: what UTF-8 cannot hold would be an error."""
+    """Return what is printed, as by a process: text that UTF-8 cannot encode would be an error."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     with redirect_stdout(stream), redirect_stderr(stream):
         show()
@@ -200,7 +200,7 @@ def _own_pager(folder: Path) -> Way:
 
 
 class _Keys:
-    """Answers questions with these keys, and shows what each key would mean."""
+    """Answers questions with these keys, and shows the meaning of each key."""
 
     is_live = False
 
@@ -221,7 +221,7 @@ class _Keys:
 
 
 def _meet(talk: Callable[[PromptIO], Coroutine[Any, Any, object]], keys: str, *, aloud: bool = False) -> str:
-    """What a desk prints in a conversation in which these keys are pressed."""
+    """Return what the prompt prints in a conversation in which these keys are pressed."""
     stream = io.StringIO()
 
     @asynccontextmanager
@@ -237,7 +237,7 @@ def _meet(talk: Callable[[PromptIO], Coroutine[Any, Any, object]], keys: str, *,
 
 
 def actions(text: str) -> Iterator[Action]:
-    """Every kind of action, with the text wherever somebody else's words can stand in it."""
+    """Return every kind of action, with the text wherever foreign text can be."""
     path = ROOT / text.replace("/", "").replace("\0", "")
     yield RunCommand(command=f"echo '{text}'", cwd=path)
     yield RunCommand(command=text, cwd=ROOT)
@@ -285,7 +285,7 @@ def _notification(text: str) -> str:
 
 
 def ways(folder: Path) -> dict[str, Way]:
-    """All of them by name; those that need files have them in `folder`."""
+    """Return all ways by name; those that need files create them in `folder`."""
     return {
         "screen": _screen,
         "screen, notes and results": _screen_shows,

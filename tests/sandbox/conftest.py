@@ -1,4 +1,4 @@
-"""One range for all attacks; each level a sandbox that was found out about once."""
+"""One attack field for all tests; each sandbox level is probed once."""
 
 from collections.abc import Iterator
 
@@ -6,19 +6,19 @@ import pytest
 
 from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import Sandbox
-from tests.sandbox.range import REASONS, Range
+from tests.sandbox.range import REASONS, AttackField
 
 
 @pytest.fixture(scope="session")
-def field() -> Iterator[Range]:
-    made = Range()
+def field() -> Iterator[AttackField]:
+    made = AttackField()
     yield made
     made.close()
 
 
 @pytest.fixture(params=["bwrap", "landlock"], scope="session")
-def held(request: pytest.FixtureRequest, field: Range) -> Iterator[Sandbox]:
-    """A sandbox that holds at one level."""
+def held(request: pytest.FixtureRequest, field: AttackField) -> Iterator[Sandbox]:
+    """A sandbox that works at one level."""
     level: SandboxLevel = request.param
     if REASONS[level]:
         pytest.skip(f"{level} does not work here: {REASONS[level]}")

@@ -1,4 +1,4 @@
-"""A place to attack from: a project behind a fence, and everything around it that must stay as it is."""
+"""A folder to attack from: a project in a sandbox, and surroundings that must not change."""
 
 import asyncio
 import os
@@ -18,12 +18,12 @@ from clio.tools.shell.sandboxed_run import run_sandboxed
 REASONS: Mapping[SandboxLevel, str] = {
     level: explain_unusable_level(level, os.environ) for level in ("bwrap", "landlock")
 }
-"""Why a level cannot be attacked here; "" where it can."""
+"""Why a level cannot be tested here, "" if it can."""
 _DECIDING = ("config", "commondir", "config.worktree")
 
 
-class Range:
-    """Lies in /var/tmp, since /tmp is given to commands."""
+class AttackField:
+    """In /var/tmp, because commands have a /tmp of their own."""
 
     def __init__(self) -> None:
         self.top = Path(tempfile.mkdtemp(prefix="clio-range-", dir="/var/tmp")).resolve()
@@ -54,7 +54,7 @@ class Range:
         return asyncio.run(run_sandboxed(command, self.project, sandbox, timeout_s=timeout_s))
 
     def intact(self) -> dict[str, bytes]:
-        """What no command may change: all around the project, and what in it decides which programs run."""
+        """Return what no command may change: everything around the project, and what decides which programs run."""
         cache = self.home / ".cache"
         git = self.project / ".git"
         around = [

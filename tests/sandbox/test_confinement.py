@@ -1,4 +1,4 @@
-"""Commands that run without a question: what they cannot do, what they can, and what happens when they need more."""
+"""Sandboxed commands that run without approval: what they can and cannot do, and what happens if they need more."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from clio.sandbox.sandbox import FILE_NAME, Confinement
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Answer, Deny, Policy
 from clio.tools.shell.sandboxed_run import build_confined_environment, run_confined, start_confined
-from tests.sandbox.range import Range
+from tests.sandbox.range import AttackField
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.harness import Harness, make_repository
 from tests.support.waiting import wait_until
@@ -42,7 +42,7 @@ SECRET = "correct-horse-battery-7391"
 
 
 @pytest.fixture(params=LEVELS)
-def confinement(request: pytest.FixtureRequest, field: Range) -> Confinement:
+def confinement(request: pytest.FixtureRequest, field: AttackField) -> Confinement:
     if WHY_NOT[request.param]:
         pytest.skip(f"{request.param} does not work here: {WHY_NOT[request.param]}")
     made = Confinement(enabled=True, home=field.clio_home, user_home=field.home, env=os.environ)
@@ -51,12 +51,12 @@ def confinement(request: pytest.FixtureRequest, field: Range) -> Confinement:
 
 
 @pytest.fixture(autouse=True)
-def tidy(field: Range) -> None:
+def tidy(field: AttackField) -> None:
     field.tidy()
 
 
 def run(confinement: Confinement, root: Path, command: str, *, network: bool = False) -> tuple[int | None, str, str]:
-    """How a confined command ended, what it printed, and what it was refused."""
+    """Return the exit code of a sandboxed command, its output, and what it was denied."""
     running = run_confined(command, root, confinement, None, network=network, timeout_s=20)
     process, _, _, refused = asyncio.run(running)
     return process.exit_code, process.output.text().strip(), refused
@@ -97,7 +97,7 @@ def run(confinement: Confinement, root: Path, command: str, *, network: bool = F
         "cat /proc/self/fd/1 > /dev/null; echo x > /proc/self/cwd/new",
     ],
 )
-def test_nothing_is_written(confinement: Confinement, field: Range, command: str) -> None:
+def test_nothing_outside_can_be_written(confinement: Confinement, field: AttackField, command: str) -> None:
     kept = field.project / "kept"
     kept.write_text("safe\n", encoding="utf-8")
     field.git("config", "user.name", "A")
@@ -128,7 +128,7 @@ def connects(port: int) -> str:
     return f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}), 5); print('there')\""
 
 
-def test_the_network_is_not_reached(confinement: Confinement, field: Range, listener: int) -> None:
+def test_the_network_is_unreachable(confinement: Confinement, field: AttackField, listener: int) -> None:
     code, output, refused = run(confinement, field.project, connects(listener))
     assert code != 0 and "there" not in output.splitlines()
     assert refused == "needs the network"
@@ -137,7 +137,7 @@ def test_the_network_is_not_reached(confinement: Confinement, field: Range, list
     assert run(confinement, field.project, connects(listener), network=True)[:2] == (0, "there")
 
 
-def test_sockets_of_other_programs_are_not_reached(confinement: Confinement, field: Range) -> None:
+def test_sockets_of_other_programs_are_unreachable(confinement: Confinement, field: AttackField) -> None:
     path = field.project / "s"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
@@ -148,16 +148,16 @@ def test_sockets_of_other_programs_are_not_reached(confinement: Confinement, fie
         assert run(confinement, field.project, program, network=True)[:2] == (0, "there")
 
 
-def test_with_the_network_files_stay_read_only(confinement: Confinement, field: Range) -> None:
+def test_with_network_access_files_stay_read_only(confinement: Confinement, field: AttackField) -> None:
     run(confinement, field.project, "echo x > new; echo x > .git/new", network=True)
     assert not (field.project / "new").exists() and not (field.project / ".git" / "new").exists()
 
 
 @pytest.mark.fast
-def test_secrets_are_not_seen(confinement: Confinement, field: Range, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_invisible(confinement: Confinement, field: AttackField, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", SECRET)
     parents = "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null"
-    child = subprocess.Popen(["sleep", "60"])  # its environment holds the secret, as clio's own does
+    child = subprocess.Popen(["sleep", "60"])  # its environment contains the secret, like clio's own
     try:
         _, output, _ = run(
             confinement, field.project, f"env; echo v=$GITHUB_TOKEN; {parents}; cat /proc/{child.pid}/mem"
@@ -169,7 +169,7 @@ def test_secrets_are_not_seen(confinement: Confinement, field: Range, monkeypatc
     assert SECRET not in output
 
 
-def test_ordinary_reading_works(confinement: Confinement, field: Range) -> None:
+def test_ordinary_reading_works(confinement: Confinement, field: AttackField) -> None:
     (field.project / "a").write_text("b\na\n", encoding="utf-8")
     assert run(confinement, field.project, "sort a | head -1; cat a > /dev/null")[:2] == (0, "a")
     assert run(confinement, field.project, "git log --format=%s -1; git status --short")[:2] == (
@@ -182,7 +182,7 @@ def test_ordinary_reading_works(confinement: Confinement, field: Range) -> None:
     assert run(confinement, field.project, "diff <(echo 1) <(echo 1)") == (0, "", "")
 
 
-def test_temporary_files_have_an_empty_folder_where_programs_and_the_project_are_in_tmp(
+def test_the_folder_for_temporary_files_is_empty_if_programs_and_the_project_are_in_tmp(
     confinement: Confinement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="clio-command", dir="/tmp") as name:
@@ -198,7 +198,7 @@ def test_temporary_files_have_an_empty_folder_where_programs_and_the_project_are
         assert run(confinement, Path(name) / "project", line)[:2] == (0, "hello\n1\nin")
 
 
-def test_a_project_in_tmp_is_seen(confinement: Confinement, tmp_path: Path) -> None:
+def test_a_project_in_tmp_is_visible(confinement: Confinement, tmp_path: Path) -> None:
     make_repository(tmp_path / "main", {"a": "x\n"})
     subprocess.run(["git", "worktree", "add", "-q", "../tree"], cwd=tmp_path / "main", check=True, capture_output=True)
     for root in (tmp_path / "main", tmp_path / "tree"):
@@ -207,8 +207,8 @@ def test_a_project_in_tmp_is_seen(confinement: Confinement, tmp_path: Path) -> N
         assert sorted(path.name for path in root.iterdir()) == [".git", "a"]
 
 
-def test_its_folder_for_temporary_files_is_removed(
-    field: Range, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_the_folder_for_temporary_files_is_removed(
+    field: AttackField, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     if WHY_NOT["landlock"]:
         pytest.skip(WHY_NOT["landlock"])
@@ -228,7 +228,7 @@ def test_its_folder_for_temporary_files_is_removed(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_incognito_clio_makes_no_folder_for_them(field: Range, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incognito_makes_no_folder_for_temporary_files(field: AttackField, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: object, **options: object) -> str:
         raise AssertionError("a folder was made")
 
@@ -241,7 +241,7 @@ def test_an_incognito_clio_makes_no_folder_for_them(field: Range, monkeypatch: p
             assert run(confinement, field.project, "sort /dev/null; echo read")[:2] == (0, "read")
 
 
-def test_a_command_ends_at_its_limit(confinement: Confinement, field: Range) -> None:
+def test_a_command_ends_at_its_time_limit(confinement: Confinement, field: AttackField) -> None:
     began = time.monotonic()
     running = run_confined("setsid sleep 67 & sleep 68", field.project, confinement, None, network=False, timeout_s=0.3)
     _, late, _, refused = asyncio.run(running)
@@ -255,7 +255,7 @@ def test_a_command_ends_at_its_limit(confinement: Confinement, field: Range) -> 
     "command",
     ["cat missing", "grep zzz kept", "false", "ls missing/more", "./kept", "cd kept", "diff kept /dev/null", "exit 9"],
 )
-def test_an_ordinary_failure_is_no_refusal(confinement: Confinement, field: Range, command: str) -> None:
+def test_an_ordinary_failure_is_no_denial(confinement: Confinement, field: AttackField, command: str) -> None:
     (field.project / "kept").write_text("safe\n", encoding="utf-8")
     code, _, refused = run(confinement, field.project, command)
     assert code != 0
@@ -263,7 +263,7 @@ def test_an_ordinary_failure_is_no_refusal(confinement: Confinement, field: Rang
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads and writes everything")
-def test_what_the_user_may_not_read_is_no_refusal(confinement: Confinement, field: Range) -> None:
+def test_a_file_that_the_user_may_not_read_is_no_denial(confinement: Confinement, field: AttackField) -> None:
     secret = field.project / "closed"
     secret.write_text("x", encoding="utf-8")
     secret.chmod(0)
@@ -281,11 +281,11 @@ def test_what_the_user_may_not_read_is_no_refusal(confinement: Confinement, fiel
         ("python3 -c \"open('new', 'w')\"", "needs to write 'new'"),
     ],
 )
-def test_a_refused_write_is_reported(confinement: Confinement, field: Range, command: str, need: str) -> None:
+def test_a_denied_write_is_reported(confinement: Confinement, field: AttackField, command: str, need: str) -> None:
     assert need in run(confinement, field.project, command)[2]
 
 
-def test_errors_of_many_programs(tmp_path: Path) -> None:
+def test_denials_are_recognized_in_errors_of_many_programs(tmp_path: Path) -> None:
     def need(output: str, level: SandboxLevel = "bwrap", **options: object) -> str:
         return find_denied_action(output, level, root=tmp_path, network=False, **options)  # type: ignore[arg-type]
 
@@ -303,7 +303,7 @@ def test_errors_of_many_programs(tmp_path: Path) -> None:
     assert find_denied_action(gh, "bwrap", root=tmp_path, network=False, withheld=["GH_TOKEN"]) == ""
 
 
-def test_the_environment_of_unasked_commands(tmp_path: Path) -> None:
+def test_the_environment_of_commands_without_approval(tmp_path: Path) -> None:
     secrets = {
         "GITHUB_TOKEN": "x", "DB_PASSWORD": "hunter2", "AWS_SECRET_ACCESS_KEY": "y", "STRIPE_KEY": "z",
         "PGPASSWORD": "p", "MY_SECRET_THING": "a", "npm_config__auth": "b", "SERVICE_CREDENTIALS": "{}",
@@ -338,7 +338,9 @@ def test_the_environment_of_unasked_commands(tmp_path: Path) -> None:
     assert {*secrets, *sockets} <= set(off)
 
 
-def test_what_works_is_remembered_until_the_machine_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_working_level_is_remembered_until_the_machine_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tried: list[SandboxLevel] = []
 
     def why_not(level: SandboxLevel, env: object, user_home: Path) -> str:
@@ -366,7 +368,7 @@ def test_what_works_is_remembered_until_the_machine_changes(tmp_path: Path, monk
 
 
 @pytest.mark.skipif(bool(WHY_NOT["bwrap"]), reason="bwrap does not work here")
-def test_a_remembered_bwrap_that_works_no_longer_is_found_out_about_again(field: Range, tmp_path: Path) -> None:
+def test_a_remembered_bwrap_that_stopped_working_is_probed_again(field: AttackField, tmp_path: Path) -> None:
     broken = tmp_path / "bin"
     broken.mkdir()
     (broken / "bwrap").write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied'\nexit 1\n")
@@ -379,7 +381,7 @@ def test_a_remembered_bwrap_that_works_no_longer_is_found_out_about_again(field:
     assert confinement.level() == ("off" if WHY_NOT["landlock"] else "landlock")
 
 
-def test_seatbelts_rules_write_nothing_but_the_own_folder() -> None:
+def test_seatbelt_rules_permit_writing_only_to_the_own_folder() -> None:
     enclosed = backends.confine_with_seatbelt("/usr/bin/sandbox-exec", Path("/own"), ["ls"], network=False)
     rules = enclosed.argv[2].splitlines()
     assert '(allow file-write* (subpath "/own"))' in rules
@@ -387,7 +389,7 @@ def test_seatbelts_rules_write_nothing_but_the_own_folder() -> None:
     assert [rule for rule in rules if rule.startswith("(allow file-write* (subpath")] == [rules[3]]
 
 
-def test_the_policy_says_what_is_confined(tmp_path: Path) -> None:
+def test_the_policy_says_what_is_sandboxed(tmp_path: Path) -> None:
     policy = Policy(Workspace(tmp_path), "ask", allow=("git log *",))
 
     def confined(command: str) -> bool:
@@ -396,7 +398,7 @@ def test_the_policy_says_what_is_confined(tmp_path: Path) -> None:
         return verdict.confined
 
     assert confined("ls") and confined("ls | wc -l")
-    assert not confined("git log --oneline")  # the user's own rule
+    assert not confined("git log --oneline")  # a rule of the user
     policy.allow_for_session(RunCommand(command="ls", cwd=tmp_path.resolve()))
     assert not confined("ls")
     policy.mode = "plan"
@@ -409,7 +411,7 @@ def test_the_policy_says_what_is_confined(tmp_path: Path) -> None:
 
 
 WRITER = "#!/bin/sh\necho made > made && echo done\n"
-"""Stands for a program that the policy takes for one that only reads."""
+"""Stands for a program that the policy wrongly takes for read-only."""
 COUNT = ("run_command", {"command": "wc -l calc.py"})
 
 
@@ -427,16 +429,16 @@ def results(harness: Harness) -> list[ToolMessage]:
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
-def test_the_user_is_asked_to_run_it_unconfined(make_harness: MakeHarness) -> None:
+def test_the_user_is_asked_to_run_it_outside_the_sandbox(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([COUNT]), tool_calls([COUNT]), text("ok")])
     harness.user.approvals = [Answer(kind="session")]
     asyncio.run(harness.turn("count"))
-    (asked,) = harness.user.asked  # the second time it is allowed for the session
+    (asked,) = harness.user.asked  # the second time it is approved for the session
     assert "needs to" in asked.verdict.reason and "made" in asked.verdict.reason
     assert (harness.project / "made").exists()
     assert [result.ok for result in results(harness)] == [True, True]
-    (told,) = [event.text for event in harness.seen(Notice) if "without approval" in event.text]
-    assert "confined" in told
+    (notice,) = [event.text for event in harness.seen(Notice) if "without approval" in event.text]
+    assert "confined" in notice
 
 
 @NEEDS_ONE
@@ -444,7 +446,7 @@ def test_the_user_is_asked_to_run_it_unconfined(make_harness: MakeHarness) -> No
 @pytest.mark.parametrize(
     "line", ["wc -l calc.py | tail -1", "wc -l calc.py 2>&1 | tail -1", "wc -l calc.py || true", "wc calc.py; echo end"]
 )
-def test_the_user_is_asked_where_the_exit_code_hides_the_refusal(make_harness: MakeHarness, line: str) -> None:
+def test_the_user_is_asked_even_if_the_exit_code_hides_the_denial(make_harness: MakeHarness, line: str) -> None:
     harness = make_harness([tool_calls([("run_command", {"command": line})]), text("ok")])
     harness.user.approvals = [Answer(kind="once")]
     asyncio.run(harness.turn("count"))
@@ -454,10 +456,10 @@ def test_the_user_is_asked_where_the_exit_code_hides_the_refusal(make_harness: M
 
 
 @NEEDS_ONE
-def test_a_text_about_refusals_is_no_refusal(make_harness: MakeHarness) -> None:
-    told = "app: cannot create x: Read-only file system\nfatal: Could not resolve host: a.example\nerror: EROFS\n"
+def test_a_text_about_denials_is_no_denial(make_harness: MakeHarness) -> None:
+    notice = "app: cannot create x: Read-only file system\nfatal: Could not resolve host: a.example\nerror: EROFS\n"
     harness = make_harness([tool_calls([("run_command", {"command": "cat log | tail -5; grep -n . log"})]), text("ok")])
-    (harness.project / "log").write_text(told + "a.py:1: Permission denied: 'x'\n", encoding="utf-8")
+    (harness.project / "log").write_text(notice + "a.py:1: Permission denied: 'x'\n", encoding="utf-8")
     asyncio.run(harness.turn("look"))
     assert harness.user.asked == []
     assert results(harness)[0].ok
@@ -466,7 +468,7 @@ def test_a_text_about_refusals_is_no_refusal(make_harness: MakeHarness) -> None:
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
 @pytest.mark.parametrize("line", ["wc -l calc.py", "sleep 0.8; wc -l calc.py"])
-def test_a_refused_background_command_is_offered_too(make_harness: MakeHarness, line: str) -> None:
+def test_a_denied_background_command_is_offered_too(make_harness: MakeHarness, line: str) -> None:
     start = ("run_command", {"command": line, "background": True})
     look = ("job_output", {"job": "job1", "wait_s": 20})
     harness = make_harness([tool_calls([start]), tool_calls([look]), tool_calls([look]), text("ok")])
@@ -481,7 +483,7 @@ def test_a_refused_background_command_is_offered_too(make_harness: MakeHarness, 
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
-def test_no_leaves_the_failure_and_the_reason(make_harness: MakeHarness) -> None:
+def test_declining_leaves_the_failure_and_the_reason(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([COUNT]), text("ok")])
     harness.user.approvals = [Answer(kind="no", reason="leave it")]
     asyncio.run(harness.turn("count"))
@@ -493,7 +495,7 @@ def test_no_leaves_the_failure_and_the_reason(make_harness: MakeHarness) -> None
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
-def test_plan_mode_runs_nothing_unconfined(make_harness: MakeHarness) -> None:
+def test_plan_mode_runs_nothing_outside_the_sandbox(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([COUNT]), text("ok")], approve="plan")
     asyncio.run(harness.turn("count"))
     assert harness.user.asked == []
@@ -503,7 +505,7 @@ def test_plan_mode_runs_nothing_unconfined(make_harness: MakeHarness) -> None:
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
-def test_no_one_to_ask_is_a_missing_approval(make_harness: MakeHarness) -> None:
+def test_without_a_user_to_ask_the_approval_is_missing(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([COUNT]), text("I could not.")])
 
     async def nobody(request: object) -> Answer:
@@ -517,7 +519,7 @@ def test_no_one_to_ask_is_a_missing_approval(make_harness: MakeHarness) -> None:
 
 
 @pytest.mark.usefixtures("misjudged")
-def test_off_runs_it_as_before(make_harness: MakeHarness, tmp_path: Path) -> None:
+def test_sandbox_off_runs_it_directly(make_harness: MakeHarness, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.yaml").write_text("confine_unasked: off\n", encoding="utf-8")
     harness = make_harness([tool_calls([COUNT]), text("ok")])
@@ -528,7 +530,7 @@ def test_off_runs_it_as_before(make_harness: MakeHarness, tmp_path: Path) -> Non
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
-def test_a_one_shot_run_ends_with_four(tmp_path: Path) -> None:
+def test_a_one_shot_run_exits_with_four(tmp_path: Path) -> None:
     make_repository(tmp_path / "project", {"calc.py": "x\n"})
     with ChatServer([tool_calls([COUNT]), text("I could not.")]) as server:
         done = subprocess.run(
@@ -543,7 +545,7 @@ def test_a_one_shot_run_ends_with_four(tmp_path: Path) -> None:
     assert not (tmp_path / "project" / "made").exists()
 
 
-def test_a_projects_file_cannot_switch_it_off(tmp_path: Path) -> None:
+def test_a_project_file_cannot_switch_the_sandbox_off(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".clio").mkdir(parents=True)
     (project / ".clio" / "config.yaml").write_text("confine_unasked: off\n", encoding="utf-8")
@@ -552,8 +554,8 @@ def test_a_projects_file_cannot_switch_it_off(tmp_path: Path) -> None:
     assert [one.key for one in loaded.withheld] == ["confine_unasked"]
 
 
-def test_the_file_whose_time_pylsp_would_change_is_there(confinement: Confinement, field: Range) -> None:
-    """Parso, which pylsp uses, gives up if it cannot change the time of a file that is missing or a day old."""
+def test_the_file_whose_time_pylsp_changes_exists(confinement: Confinement, field: AttackField) -> None:
+    """Parso, used by pylsp, fails if it cannot change the time of a file that is missing or a day old."""
     shell = next(spec.confined_shell for spec in SERVERS if spec.name == "pylsp")
     lock = "os.environ['XDG_CACHE_HOME'] + '/jedi/PARSO-CACHE-LOCK'"
     code = f"import os, time; print(time.time() - os.path.getmtime({lock}) < 60)"

@@ -1,4 +1,4 @@
-"""Attempts to get out, at every level that holds on this machine: afterwards everything outside is as it was."""
+"""Attempts to escape, at every level that works on this machine: afterwards everything outside is unchanged."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ import pytest
 
 from clio.ids import new_id
 from clio.sandbox.sandbox import Sandbox
-from tests.sandbox.range import REASONS, Range
+from tests.sandbox.range import REASONS, AttackField
 from tests.support.waiting import happens_within
 
 FILES = {
@@ -71,7 +71,7 @@ DECIDING = {
 
 
 @pytest.fixture(autouse=True)
-def surroundings(field: Range, monkeypatch: pytest.MonkeyPatch) -> None:
+def surroundings(field: AttackField, monkeypatch: pytest.MonkeyPatch) -> None:
     field.tidy()
     monkeypatch.setenv("OUT", str(field.outside))
     monkeypatch.setenv("HOME_OF", str(field.home))
@@ -80,7 +80,7 @@ def surroundings(field: Range, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("attack", FILES.values(), ids=FILES.keys())
-def test_nothing_outside_changes(held: Sandbox, field: Range, attack: str) -> None:
+def test_nothing_outside_changes(held: Sandbox, field: AttackField, attack: str) -> None:
     before = field.intact()
     field.run(held, attack)
     assert field.intact() == before
@@ -89,7 +89,7 @@ def test_nothing_outside_changes(held: Sandbox, field: Range, attack: str) -> No
 
 @pytest.mark.sampled(14)
 @pytest.mark.parametrize("attack", DECIDING.values(), ids=DECIDING.keys())
-def test_what_decides_which_programs_run_is_as_before(held: Sandbox, field: Range, attack: str) -> None:
+def test_files_that_decide_which_programs_run_are_unchanged(held: Sandbox, field: AttackField, attack: str) -> None:
     before = field.intact()
     _, _, note = field.run(held, attack)
     assert field.intact() == before
@@ -98,18 +98,21 @@ def test_what_decides_which_programs_run_is_as_before(held: Sandbox, field: Rang
 
 
 NEEDS_MORE_RIGHTS = ("the root of process 1", "the memory of clio", "mounting over it")
-"""What fails here without any fence: it would take root outside of a namespace."""
+"""Attacks that fail here without any sandbox, because they need root outside a namespace."""
 NEEDS_ROOT = ("chroot", "the root of clio", "the folder of clio")
-"""What also fails for an ordinary user: bwrap then starts a user namespace of its own and drops all capabilities, while
-`chroot` takes one of that namespace, and `/proc/PID/root` and `cwd` of a process outside take one of that process's."""
+"""Attacks that also fail for an ordinary user.
+
+bwrap then starts its own user namespace and drops all capabilities, while `chroot` needs one of that namespace, and
+`/proc/PID/root` and `cwd` of a process outside need one of that process's.
+"""
 
 
 @pytest.mark.skipif(bool(REASONS["bwrap"]), reason=REASONS["bwrap"])
-def test_without_a_fence_the_same_attacks_do_harm() -> None:
-    """Else the two above would prove nothing. Behind bwrap all the same, which here lets everything be written."""
+def test_without_a_sandbox_the_same_attacks_do_harm() -> None:
+    """Otherwise the two tests above would prove nothing. It uses bwrap too, but with everything writable."""
     harmless: list[str] = []
     for name, attack in (FILES | DECIDING).items():
-        field = Range()
+        field = AttackField()
         try:
             before = field.intact()
             env = {**os.environ, "OUT": str(field.outside), "HOME_OF": str(field.home), "CLIO": str(os.getpid())}
@@ -125,30 +128,32 @@ def test_without_a_fence_the_same_attacks_do_harm() -> None:
                 f"{attack}; wait",
             ]
             subprocess.run(open_door, env=env, capture_output=True, timeout=20, check=False)
-            came_out = Path("x-from-inside")
+            escaped_file = Path("x-from-inside")
 
-            def did_harm(field: Range = field, before: object = before, came_out: Path = came_out) -> bool:
-                return came_out.exists() or _looked_at(field) != before
+            def did_harm(
+                field: AttackField = field, before: object = before, escaped_file: Path = escaped_file
+            ) -> bool:
+                return escaped_file.exists() or _looked_at(field) != before
 
-            # What outlives its command does harm later.
+            # Processes that outlive their command do harm later.
             if not happens_within(5.0 if "exit 0" in attack else 0.0, did_harm):
                 harmless.append(name)
-            came_out.unlink(missing_ok=True)
+            escaped_file.unlink(missing_ok=True)
         finally:
             field.close()
     expected = {*NEEDS_MORE_RIGHTS, *(NEEDS_ROOT if os.geteuid() else ())}
     assert set(harmless) <= expected
 
 
-def _looked_at(field: Range) -> dict[str, bytes] | None:
+def _looked_at(field: AttackField) -> dict[str, bytes] | None:
     try:
         return field.intact()
-    except OSError:  # a folder it looks into is gone
+    except OSError:  # a folder that it reads is gone
         return None
 
 
 class Listener:
-    """Listens, and counts who comes."""
+    """A server that counts its connections."""
 
     def __init__(self, family: socket.AddressFamily, address: object) -> None:
         self.socket = socket.socket(family)
@@ -167,7 +172,7 @@ class Listener:
             self.came += 1
 
     def close(self) -> None:
-        self.socket.shutdown(socket.SHUT_RDWR)  # what waits in `accept` would keep it
+        self.socket.shutdown(socket.SHUT_RDWR)  # a thread that waits in `accept` would keep it open
         self.socket.close()
 
 
@@ -185,14 +190,14 @@ def python(code: str) -> str:
     return f'/usr/bin/env python3 -S -c "{code}"'
 
 
-def test_the_network_is_not_reached(held: Sandbox, field: Range, port: Listener) -> None:
+def test_the_network_is_unreachable(held: Sandbox, field: AttackField, port: Listener) -> None:
     process, _, note = field.run(held, python(CONNECT.format(family="AF_INET", address=port.socket.getsockname())))
     assert process.exit_code == 1, process.output.text()
     assert port.came == 0
     assert "sandbox" in note
 
 
-def test_options_that_start_other_programs_are_off(held: Sandbox, field: Range, tmp_path: Path) -> None:
+def test_options_that_start_other_programs_are_removed(held: Sandbox, field: AttackField, tmp_path: Path) -> None:
     path, abstract = f"/tmp/clio-door-{new_id()}", f"\0clio-{new_id()}"
     listeners = [Listener(socket.AF_UNIX, path), Listener(socket.AF_UNIX, abstract)]
     try:
@@ -207,17 +212,17 @@ def test_options_that_start_other_programs_are_off(held: Sandbox, field: Range, 
         Path(path).unlink()
 
 
-def test_no_socket_by_another_way_and_none_for_another_machine(held: Sandbox, field: Range) -> None:
+def test_no_other_kind_of_socket_and_none_for_another_machine_can_be_opened(held: Sandbox, field: AttackField) -> None:
     ring = "import ctypes; print(ctypes.CDLL(None, use_errno=True).syscall(425, 1, ctypes.create_string_buffer(120)))"
     process, _, _ = field.run(held, python(ring))
     if held.known == "landlock":
         assert process.output.text() == "-1\n"
     else:
-        assert process.exit_code == 0  # its sockets are of the network of the sandbox, which leads nowhere
+        assert process.exit_code == 0  # its sockets belong to the network of the sandbox, which leads nowhere
 
 
-def test_the_kernels_settings_are_not_opened(held: Sandbox, field: Range) -> None:
-    """Opened only: who runs the tests as root would change their machine."""
+def test_kernel_settings_cannot_be_opened(held: Sandbox, field: AttackField) -> None:
+    """They are only opened: if root runs the tests, a write would change the machine."""
     for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/sys/kernel/uevent_helper"):
         if Path(path).exists():
             process, _, _ = field.run(held, f"exec 3>>{path}")
@@ -226,7 +231,7 @@ def test_the_kernels_settings_are_not_opened(held: Sandbox, field: Range) -> Non
     assert process.exit_code == 1
 
 
-def test_clio_is_not_ended_nor_looked_into(held: Sandbox, field: Range) -> None:
+def test_clio_can_be_neither_ended_nor_read(held: Sandbox, field: AttackField) -> None:
     process, _, _ = field.run(held, "kill -0 $CLIO")
     assert process.exit_code == 1
     trace = "import ctypes, os; print(ctypes.CDLL(None).ptrace(16, int(os.environ['CLIO']), 0, 0))"
@@ -234,6 +239,6 @@ def test_clio_is_not_ended_nor_looked_into(held: Sandbox, field: Range) -> None:
     assert process.output.text() == "-1\n"
 
 
-def test_nothing_is_typed_into_the_terminal(held: Sandbox, field: Range) -> None:
+def test_nothing_can_be_typed_into_the_terminal(held: Sandbox, field: AttackField) -> None:
     process, _, _ = field.run(held, "echo x > /dev/tty")
     assert process.exit_code == 1

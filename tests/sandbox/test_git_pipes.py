@@ -1,4 +1,4 @@
-"""A pipe in the place of one of git's own files: git is not called, and the file is named."""
+"""A named pipe in place of one of git's own files: git is not called, and the file is named."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
 
 
 @pytest.mark.parametrize("name", ["config", "HEAD", "index", "packed-refs", "refs/heads/main", "info/exclude"])
-def test_git_is_not_called_where_it_would_wait_for_a_pipe(tmp_path: Path, name: str) -> None:
+def test_git_is_not_called_if_it_would_wait_for_a_pipe(tmp_path: Path, name: str) -> None:
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=tmp_path, check=True)
     assert describe_blocking_file(tmp_path) is None
     pipe = tmp_path / ".git" / name
@@ -28,8 +28,8 @@ def test_git_is_not_called_where_it_would_wait_for_a_pipe(tmp_path: Path, name: 
         readonly_git_command(tmp_path, "rev-parse", "HEAD")
     assert run_git(tmp_path, "status", timeout_s=5) is None
     assert time.monotonic() - began < 1
-    said = describe_blocking_file(tmp_path)
-    assert mentions(said, f"'{pipe}'", "named pipe", "not", "move it away")
+    message = describe_blocking_file(tmp_path)
+    assert mentions(message, f"'{pipe}'", "named pipe", "not", "move it away")
 
 
 def test_a_pipe_named_git_is_no_repository(tmp_path: Path) -> None:

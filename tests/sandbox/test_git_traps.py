@@ -1,4 +1,4 @@
-"""Programs named in a repository's settings do not run when clio only reads it."""
+"""Programs named in a repository's configuration do not run when clio only reads the repository."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ SPRING = {
     "blame a.x": "diff.trap.textconv",
     "show HEAD~3": "remote",
 }
-"""What a person's own git starts here, without the word "project:" before each."""
+"""Programs that the user's own git starts here, without the prefix "project:" of each."""
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +55,18 @@ def trap(tmp_path_factory: pytest.TempPathFactory) -> HostileRepository:
 
 @pytest.fixture(scope="module")
 def root(trap: HostileRepository) -> Path:
-    """As it came out of an archive."""
+    """Return the repository as unpacked from an archive."""
     return trap.copied(trap.root.parent / "copy")
 
 
 @pytest.fixture(autouse=True)
-def nothing_sprung(trap: HostileRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_no_trap_ran(trap: HostileRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
     trap.forget()
 
 
-def test_the_traps_are_set(trap: HostileRepository, tmp_path: Path) -> None:
+def test_the_traps_work(trap: HostileRepository, tmp_path: Path) -> None:
     for number, (words, expected) in enumerate(SPRING.items()):
         plainly(trap.copied(tmp_path / str(number)), *words.split())
         assert {f"project:{name}" for name in expected.split(",")} <= trap.find_run_traps(), words
@@ -74,7 +74,7 @@ def test_the_traps_are_set(trap: HostileRepository, tmp_path: Path) -> None:
         trap.forget()
 
 
-def test_the_models_queries_start_no_program(trap: HostileRepository, root: Path) -> None:
+def test_queries_of_the_model_start_no_program(trap: HostileRepository, root: Path) -> None:
     tool = GitTool(Workspace(root), 20)
 
     async def look() -> list[str]:
@@ -86,7 +86,7 @@ def test_the_models_queries_start_no_program(trap: HostileRepository, root: Path
     assert trap.find_run_traps() == set()
 
 
-def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path) -> None:
+def test_queries_of_clio_start_no_program(trap: HostileRepository, root: Path) -> None:
     assert asyncio.run(WorkingTree(root).read()) is not None
     assert read_git_activity(root) is not None
     find_ignore_problem(root)
@@ -115,13 +115,13 @@ def test_queries_before_a_commit_start_no_program(trap: HostileRepository, root:
     assert trap.find_run_traps() == set()
 
 
-def test_what_is_missing_is_not_fetched(trap: HostileRepository, root: Path) -> None:
+def test_missing_objects_are_not_fetched(trap: HostileRepository, root: Path) -> None:
     with pytest.raises(UserError, match="git diff failed"):
         diff_between(root, "HEAD~3", "HEAD")
     assert trap.find_run_traps() == set()
 
 
-def test_finding_out_what_a_command_committed_starts_nothing(trap: HostileRepository, root: Path) -> None:
+def test_reading_what_a_command_committed_starts_nothing(trap: HostileRepository, root: Path) -> None:
     tool = RunCommandTool(Workspace(root), JobTable(), 20)
 
     async def go() -> None:
@@ -131,7 +131,7 @@ def test_finding_out_what_a_command_committed_starts_nothing(trap: HostileReposi
     assert trap.find_run_traps() == set()
 
 
-def test_a_checkout_with_its_programs_waits_for_trust(trap: HostileRepository, root: Path, tmp_path: Path) -> None:
+def test_a_checkout_that_runs_programs_needs_trust(trap: HostileRepository, root: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"config trust"):
         open_worktree(root, "side", lambda top: check_programs(top, TrustStore(tmp_path), root, "a new worktree"))
     assert trap.find_run_traps() == set()
@@ -142,7 +142,7 @@ def test_a_checkout_with_its_programs_waits_for_trust(trap: HostileRepository, r
 
 
 def test_a_repository_that_git_finds_in_a_folder_of_files_starts_nothing(trap: HostileRepository, root: Path) -> None:
-    """The files of a bare one may be cloned like any others, with the settings among them."""
+    """The files of a bare repository can be cloned like any others, with its configuration."""
     folder = root / "bare"
     shutil.copytree(trap.root / ".git", folder)
     with (folder / "config").open("a", encoding="utf-8") as file:
@@ -154,14 +154,14 @@ def test_a_repository_that_git_finds_in_a_folder_of_files_starts_nothing(trap: H
     assert trap.find_run_traps() == set()
 
 
-def test_a_filter_that_comes_later_is_known(
+def test_a_filter_added_later_is_noticed(
     trap: HostileRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer is kept only as long as no file changes that could change it."""
+    """The answer is cached only as long as no file changes that could change it."""
     root = make(tmp_path / "kept", {"a.x": "one\n", ".gitattributes": "*.x filter=late\n"})
     git(root, "config", "include.path", "../late")
     os.utime(root / "a.x", (1, 1))
-    monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the settings had been there for long
+    monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the configuration were old
     assert list_filter_options(root) == list_filter_options(root) == []
     write(root, {"late": f'[filter "late"]\n\tclean = echo late >> {trap.log}; cat\n'})
     assert "filter.late.clean=" in list_filter_options(root)
@@ -169,16 +169,16 @@ def test_a_filter_that_comes_later_is_known(
     assert trap.find_run_traps() == set()
 
 
-def test_one_question_to_git_serves_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_query_to_git_is_enough_for_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make(tmp_path / "calm", {"a": "one\n"})
-    monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the settings had been there for long
+    monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the configuration were old
     list_filter_options(root)
     monkeypatch.setattr("clio.readonly_git._list_settings", None)
     assert list_filter_options(root) == []
 
 
 @pytest.mark.parametrize("name", ["a=b", "many"])
-def test_a_filter_that_cannot_be_switched_off_is_not_looked_past(tmp_path: Path, name: str) -> None:
+def test_a_filter_that_cannot_be_switched_off_is_respected(tmp_path: Path, name: str) -> None:
     root = make(tmp_path / "odd", {"a": "one\n"})
     for number in range(101 if name == "many" else 1):
         with (root / ".git" / "config").open("a", encoding="utf-8") as file:

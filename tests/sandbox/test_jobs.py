@@ -1,4 +1,4 @@
-"""What commands in the background make of what commands may not change: undone while they run, and when they end."""
+"""Background commands that change what commands may not change: undone while they run, and when they end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -14,23 +14,23 @@ from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.run_command import JobOutputArgs, JobOutputTool, RunCommandArgs, RunCommandTool
 from clio.tools.shell.sandboxed_run import restore_files_changed_by_jobs, run_sandboxed
-from tests.sandbox.range import Range
+from tests.sandbox.range import AttackField
 from tests.support.waiting import wait_until_async
 
 PLANT = "echo 'touch ran' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; git config core.fsmonitor ./evil"
 COMMON = "echo ../g > .git/commondir"
-"""Of a repository that is not a worktree, the one thing no level can seal."""
+"""A path of a repository that is not a worktree, which no level can protect."""
 
 
 @pytest.fixture(autouse=True)
-def tidy(field: Range) -> None:
+def tidy(field: AttackField) -> None:
     field.tidy()
     field.git("rm", "-rq", "--cached", "--ignore-unmatch", ".")
 
 
 @asynccontextmanager
-async def job_of(held: Sandbox, field: Range, line: str) -> AsyncGenerator[Job]:
-    """A job that has done its work, and waits for a file `go` to end."""
+async def job_of(held: Sandbox, field: AttackField, line: str) -> AsyncGenerator[Job]:
+    """Return a job that has done its work, and waits for a file `go` before it ends."""
     jobs = JobTable(held)
     try:
         job = await jobs.start(f"{line}; echo planted; until [ -e go ]; do sleep 0.02; done", field.project)
@@ -42,37 +42,37 @@ async def job_of(held: Sandbox, field: Range, line: str) -> AsyncGenerator[Job]:
             await one.stop()
 
 
-Step = Callable[[Sandbox, Range, Job], Coroutine[Any, Any, str]]
+Step = Callable[[Sandbox, AttackField, Job], Coroutine[Any, Any, str]]
 
 
-async def next_command(held: Sandbox, field: Range, job: Job) -> str:
+async def next_command(held: Sandbox, field: AttackField, job: Job) -> str:
     return (await run_sandboxed("true", field.project, held, timeout_s=20))[2]
 
 
-async def command_outside(held: Sandbox, field: Range, job: Job) -> str:
+async def command_outside(held: Sandbox, field: AttackField, job: Job) -> str:
     table = JobTable(held)
     tool = RunCommandTool(Workspace(field.project), table, 20)
     call = tool.args(command="ls .git/commondir; ls .git/hooks", outside=True)  # type: ignore[call-arg]
     return (await tool.prepare(call).run(lambda line: None)).text
 
 
-async def its_end(held: Sandbox, field: Range, job: Job) -> str:
+async def its_end(held: Sandbox, field: AttackField, job: Job) -> str:
     (field.project / "go").touch()
     await job.wait(20)
     assert not job.is_running
     return await restore_files_changed_by_jobs(held)
 
 
-async def stopping_it(held: Sandbox, field: Range, job: Job) -> str:
+async def stopping_it(held: Sandbox, field: AttackField, job: Job) -> str:
     await job.stop()
     return await restore_files_changed_by_jobs(held)
 
 
-async def next_turn(held: Sandbox, field: Range, job: Job) -> str:
+async def next_turn(held: Sandbox, field: AttackField, job: Job) -> str:
     return "\n".join(held.describe_trouble())
 
 
-async def commit_by_the_model(held: Sandbox, field: Range, job: Job) -> str:
+async def commit_by_the_model(held: Sandbox, field: AttackField, job: Job) -> str:
     (field.project / "new").write_text(f"{held.choice}\n", encoding="utf-8")
     tool = GitTool(Workspace(field.project), 20, sandbox=held)
     done = await tool.prepare(GitArgs(operation="commit", message="new", paths=("new",))).run(lambda line: None)
@@ -83,14 +83,14 @@ async def commit_by_the_model(held: Sandbox, field: Range, job: Job) -> str:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("step", [next_command, command_outside, its_end, stopping_it, next_turn, commit_by_the_model])
-def test_what_a_job_planted_is_gone(held: Sandbox, field: Range, step: Step) -> None:
+def test_files_planted_by_a_job_are_removed(held: Sandbox, field: AttackField, step: Step) -> None:
     before = field.intact()
     held.describe_trouble()
 
     async def go() -> str:
         async with job_of(held, field, f"{PLANT}; {COMMON}"):
             assert (field.project / ".git" / "commondir").exists()
-            async with job_of(held, field, "true") as other:  # a second one remembers nothing of the first's
+            async with job_of(held, field, "true") as other:  # a second one, with its own guard
                 del other
             assert field.intact() == before
         async with job_of(held, field, f"{PLANT}; {COMMON}") as job:
@@ -102,7 +102,7 @@ def test_what_a_job_planted_is_gone(held: Sandbox, field: Range, step: Step) -> 
     assert held.known != "landlock" or "hooks/pre-commit" in note
 
 
-def test_the_model_learns_it_with_the_jobs_output(held: Sandbox, field: Range) -> None:
+def test_the_model_is_told_with_the_output_of_the_job(held: Sandbox, field: AttackField) -> None:
     async def go() -> str:
         jobs = JobTable(held)
         tool = RunCommandTool(Workspace(field.project), jobs, 20)
@@ -117,7 +117,7 @@ def test_the_model_learns_it_with_the_jobs_output(held: Sandbox, field: Range) -
     assert not (field.project / ".git" / "commondir").exists()
 
 
-def test_the_users_answers_stay_while_a_job_runs(held: Sandbox, field: Range) -> None:
+def test_answers_of_the_user_are_kept_while_a_job_runs(held: Sandbox, field: AttackField) -> None:
     settings = field.project / ".clio" / "config.yaml"
     old = settings.read_bytes()
 
@@ -133,7 +133,7 @@ def test_the_users_answers_stay_while_a_job_runs(held: Sandbox, field: Range) ->
         settings.write_bytes(old)
 
 
-def test_nothing_is_watched_when_no_job_runs(held: Sandbox, field: Range, tmp_path: Path) -> None:
+def test_nothing_is_watched_if_no_job_runs(held: Sandbox, field: AttackField, tmp_path: Path) -> None:
     async def go() -> str:
         async with job_of(held, field, "true"):
             pass

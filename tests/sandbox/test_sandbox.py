@@ -1,4 +1,4 @@
-"""What may be done behind the fence, how commands end there, which level is taken, and what is said."""
+"""What the sandbox permits, how commands end in it, which level is chosen, and what is reported."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.run_command import RunCommandArgs, RunCommandTool, SandboxedCommandArgs
 from clio.tools.shell.sandboxed_run import run_sandboxed
 from clio.ui.footer import StatusValues
-from tests.sandbox.range import REASONS, Range
+from tests.sandbox.range import REASONS, AttackField
 from tests.support.rows import each_row
 from tests.support.waiting import wait_until, wait_until_async
 from tests.support.wording import mentions
@@ -39,16 +39,16 @@ NEEDS_BWRAP = pytest.mark.skipif(bool(REASONS["bwrap"]), reason=f"bwrap does not
 
 
 @pytest.fixture(autouse=True)
-def tidy(field: Range) -> None:
+def tidy(field: AttackField) -> None:
     field.tidy()
 
 
-def text(held: Sandbox, field: Range, command: str) -> str:
+def text(held: Sandbox, field: AttackField, command: str) -> str:
     process, _, _ = field.run(held, command)
     return process.output.text().strip()
 
 
-def test_work_goes_on_as_ever(held: Sandbox, field: Range) -> None:
+def test_ordinary_work_is_possible(held: Sandbox, field: AttackField) -> None:
     assert text(held, field, "mkdir -p src; echo one > src/a; ln src/a b; mv b src/c; cat src/c") == "one"
     assert text(held, field, "git add src && git commit -qm first --allow-empty && git log --format=%s -1") == "first"
     assert text(held, field, f"cat {field.outside}/file") == "safe"
@@ -60,13 +60,13 @@ def test_work_goes_on_as_ever(held: Sandbox, field: Range) -> None:
         text(held, field, "echo | sh -c 'exit 3'; echo $?; exec 2>/dev/null; echo x > /dev/null && echo null")
         == "3\nnull"
     )
-    assert text(held, field, "yes | head -1; seq 100000 | head -1") == "y\n1"  # each ends as its reader does
+    assert text(held, field, "yes | head -1; seq 100000 | head -1") == "y\n1"  # each ends when its reader does
     process, _, note = field.run(held, "exit 7")
     assert (process.exit_code, note, process.left_behind) == (7, "", False)
 
 
 @NEEDS_BWRAP
-def test_bwrap_gives_a_tmp_of_its_own_that_lasts_as_long_as_clio(field: Range) -> None:
+def test_bwrap_provides_a_separate_tmp_for_the_lifetime_of_clio(field: AttackField) -> None:
     sandbox = field.sandbox("bwrap")
     text(sandbox, field, "echo kept > /tmp/clio-own-tmp")
     assert text(sandbox, field, "cat /tmp/clio-own-tmp") == "kept"
@@ -77,7 +77,7 @@ def test_bwrap_gives_a_tmp_of_its_own_that_lasts_as_long_as_clio(field: Range) -
 
 
 @NEEDS_BWRAP
-def test_programs_of_the_user_in_tmp_are_found_there_and_nothing_else(field: Range) -> None:
+def test_only_programs_of_the_user_in_tmp_are_visible_there(field: AttackField) -> None:
     with tempfile.TemporaryDirectory(prefix="clio-venv-", dir="/tmp") as name:
         venv = Path(name) / "venv"
         (venv / "bin").mkdir(parents=True)
@@ -94,7 +94,7 @@ def test_programs_of_the_user_in_tmp_are_found_there_and_nothing_else(field: Ran
         assert not (venv / "written").exists()
 
 
-def test_which_folders_hold_the_users_programs(tmp_path: Path) -> None:
+def test_the_folders_with_the_users_programs(tmp_path: Path) -> None:
     for folder in ("venv/bin", "base/bin", "base/lib", "node/bin", "node/lib", "alone/bin", "bin", "lib", "tools/x"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "venv" / "pyvenv.cfg").touch()
@@ -126,18 +126,18 @@ def test_which_folders_hold_the_users_programs(tmp_path: Path) -> None:
         ("ls /var/tmp ./tmp/a src/tmp /tmpfs ~/tmp", False),
     ],
 )
-def test_whether_a_command_names_the_tmp_it_has_for_itself(field: Range, command: str, named: bool) -> None:
+def test_whether_a_command_names_its_separate_tmp(field: AttackField, command: str, named: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="clio-given-", dir="/tmp") as given:
         sandbox = field.sandbox("bwrap", write=(given,))
         line = command.format(given=given)
-        assert not sandbox.names_own_tmp(line, field.project)  # no one has found out yet
+        assert not sandbox.names_own_tmp(line, field.project)  # not probed yet
         sandbox._level = "bwrap"
         assert sandbox.names_own_tmp(line, field.project) is named
         sandbox.close()
 
 
 @NEEDS_BWRAP
-def test_a_tmp_of_its_own_is_told_to_the_user_each_time_and_to_the_model_once(field: Range) -> None:
+def test_a_separate_tmp_is_reported_to_the_user_each_time_and_to_the_model_once(field: AttackField) -> None:
     sandbox = field.sandbox("bwrap")
     tool = RunCommandTool(Workspace(field.project), JobTable(sandbox), 20)
     line = "echo x > /tmp/told && cat /tmp/told"
@@ -155,7 +155,7 @@ def test_a_tmp_of_its_own_is_told_to_the_user_each_time_and_to_the_model_once(fi
     sandbox.close()
 
 
-def test_what_is_configured_opens(held: Sandbox, field: Range) -> None:
+def test_configured_folders_are_writable(held: Sandbox, field: AttackField) -> None:
     level = held.choice
     more = field.sandbox(level, write=(str(field.outside / "deep"),), caches=False)
     assert text(more, field, f"echo x > {field.outside}/deep/a && cat {field.outside}/deep/a") == "x"
@@ -170,13 +170,13 @@ def test_what_is_configured_opens(held: Sandbox, field: Range) -> None:
     reached.close()
 
 
-def test_a_limit_leaves_time_to_clean_up(held: Sandbox, field: Range) -> None:
+def test_a_time_limit_leaves_time_for_cleanup(held: Sandbox, field: AttackField) -> None:
     process, late, _ = field.run(held, "trap 'echo cleaned; exit' TERM; echo ready; while :; do sleep 0.02; done", 0.4)
     assert late
     assert process.output.text().endswith("cleaned\n")
 
 
-def test_esc_ends_everything(held: Sandbox, field: Range) -> None:
+def test_an_interrupt_ends_all_processes(held: Sandbox, field: AttackField) -> None:
     mark = f"19.{os.getpid()}"
 
     async def go() -> None:
@@ -202,7 +202,7 @@ def alive(mark: str) -> list[str]:
     return found
 
 
-def test_what_left_its_session_ends_too_and_is_reported(held: Sandbox, field: Range) -> None:
+def test_processes_that_left_their_session_are_ended_too_and_reported(held: Sandbox, field: AttackField) -> None:
     mark = f"18.{os.getpid()}"
     assert "left running were stopped" in text(held, field, f"setsid sleep {mark} & sleep 0.1; echo done")
     assert alive(mark) == []
@@ -217,7 +217,7 @@ STUBBORN = {
 
 
 @pytest.mark.parametrize("line", STUBBORN.values(), ids=STUBBORN.keys())
-def test_nothing_that_a_command_leaves_behind_plants_a_hook(held: Sandbox, field: Range, line: str) -> None:
+def test_no_remaining_process_can_plant_a_hook(held: Sandbox, field: AttackField, line: str) -> None:
     before, mark = field.intact(), f"16.{os.getpid()}"
     loop = (
         f"echo x > .git/hooks/post-merge; touch began; while :; do sleep {mark}; echo x > .git/hooks/post-merge; done"
@@ -229,8 +229,8 @@ def test_nothing_that_a_command_leaves_behind_plants_a_hook(held: Sandbox, field
     assert field.intact() == before
 
 
-def test_what_is_another_process_every_moment_ends_too(held: Sandbox, field: Range) -> None:
-    # Each of these processes lives for a millisecond and leaves the next one behind.
+def test_a_chain_of_short_lived_processes_is_ended_too(held: Sandbox, field: AttackField) -> None:
+    # Each of these processes lives for a millisecond and starts the next one.
     code = "import os, time\nwhile True:\n  time.sleep(0.001)\n  if os.fork(): os._exit(0)\n  os.setsid()"
     code += "\n  open('tail', 'a').write('x')"
     process, _, _ = field.run(held, f"/usr/bin/env python3 -S -c {shlex.quote(code)} & until [ -s tail ]; do :; done")
@@ -240,7 +240,7 @@ def test_what_is_another_process_every_moment_ends_too(held: Sandbox, field: Ran
     assert (field.project / "tail").stat().st_size == size
 
 
-def test_a_signal_that_ends_a_command_is_reported_and_does_not_end_its_keeper(field: Range) -> None:
+def test_a_signal_that_ends_a_command_is_reported_and_does_not_end_its_supervisor(field: AttackField) -> None:
     if REASONS["landlock"]:
         pytest.skip(REASONS["landlock"])
     sandbox, mark = field.sandbox("landlock"), f"15.{os.getpid()}"
@@ -251,7 +251,7 @@ def test_a_signal_that_ends_a_command_is_reported_and_does_not_end_its_keeper(fi
     sandbox.close()
 
 
-def test_with_clio_everything_ends(held: Sandbox, field: Range) -> None:
+def test_when_clio_ends_all_processes_end(held: Sandbox, field: AttackField) -> None:
     mark = f"14.{os.getpid()}"
     argv = held.enclose(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"], field.project).command
     clio = subprocess.Popen(["sh", "-c", '"$@" & wait', "sh", *argv], cwd=field.project, stdin=subprocess.DEVNULL)
@@ -263,7 +263,7 @@ def test_with_clio_everything_ends(held: Sandbox, field: Range) -> None:
     wait_until(lambda: not alive(mark))
 
 
-def test_a_job_lasts_as_long_as_what_left_its_session(held: Sandbox, field: Range) -> None:
+def test_a_job_lasts_as_long_as_processes_that_left_its_session(held: Sandbox, field: AttackField) -> None:
     mark = f"13.{os.getpid()}"
 
     async def go() -> None:
@@ -277,7 +277,7 @@ def test_a_job_lasts_as_long_as_what_left_its_session(held: Sandbox, field: Rang
     asyncio.run(go())
 
 
-def test_a_job_goes_on_with_what_it_started(held: Sandbox, field: Range) -> None:
+def test_a_job_continues_with_the_processes_it_started(held: Sandbox, field: AttackField) -> None:
     mark = f"17.{os.getpid()}"
 
     async def go() -> None:
@@ -291,7 +291,7 @@ def test_a_job_goes_on_with_what_it_started(held: Sandbox, field: Range) -> None
     asyncio.run(go())
 
 
-def test_the_tool_says_what_the_sandbox_did_and_how_to_get_out(held: Sandbox, field: Range) -> None:
+def test_the_tool_reports_what_the_sandbox_did_and_how_to_leave_it(held: Sandbox, field: AttackField) -> None:
     tool = RunCommandTool(Workspace(field.project), JobTable(held), 20)
     assert tool.args is SandboxedCommandArgs
 
@@ -309,7 +309,7 @@ def test_the_tool_says_what_the_sandbox_did_and_how_to_get_out(held: Sandbox, fi
     (field.outside / "out").unlink()
 
 
-def test_the_git_tools_hooks_are_held_and_a_push_is_not(held: Sandbox, field: Range) -> None:
+def test_hooks_of_the_git_tool_are_sandboxed_and_a_push_is_not(held: Sandbox, field: AttackField) -> None:
     hook = field.project / ".git" / "hooks" / "pre-commit"
     hook.write_text(f"#!/bin/sh\necho x > {field.outside}/hooked\n", encoding="utf-8")
     hook.chmod(0o755)
@@ -330,7 +330,7 @@ def test_the_git_tools_hooks_are_held_and_a_push_is_not(held: Sandbox, field: Ra
     assert push.outside
 
 
-def test_a_worktree_commits_and_its_settings_are_sealed(held: Sandbox, field: Range) -> None:
+def test_a_worktree_can_commit_and_its_configuration_is_protected(held: Sandbox, field: AttackField) -> None:
     tree = field.top / "tree"
     field.git("worktree", "add", "--quiet", "--detach", str(tree))
     try:
@@ -354,11 +354,11 @@ def test_a_worktree_commits_and_its_settings_are_sealed(held: Sandbox, field: Ra
         field.git("worktree", "remove", "--force", str(tree))
 
 
-def fence(field: Range, root: Path) -> Fence:
+def fence(field: AttackField, root: Path) -> Fence:
     return make_fence(root, user_home=field.home, clio_home=field.clio_home, env={}, tmp=field.outside)
 
 
-def test_off_is_off(field: Range) -> None:
+def test_sandbox_off_runs_commands_directly(field: AttackField) -> None:
     sandbox = field.sandbox("off")
     assert (sandbox.is_enabled, sandbox.status_word, sandbox.level(), sandbox.describe_trouble()) == (
         False,
@@ -370,8 +370,8 @@ def test_off_is_off(field: Range) -> None:
     assert Config().sandbox == "off"
 
 
-def test_auto_takes_what_holds_and_a_liar_is_found_out(
-    field: Range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_auto_chooses_a_working_level_and_detects_a_false_one(
+    field: AttackField, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     liar = tmp_path / "bwrap"
     liar.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n', encoding="utf-8")
@@ -403,13 +403,13 @@ async def _run(prepared: object) -> object:
     return await prepared.run(lambda line: None)  # type: ignore[attr-defined]
 
 
-def test_words_for_the_status_line(held: Sandbox, field: Range) -> None:
+def test_the_text_in_the_status_line(held: Sandbox, field: AttackField) -> None:
     assert field.sandbox("auto").status_word == "sandbox"
     held.level()
     assert held.status_word == {"bwrap": "sandbox bwrap", "landlock": "sandbox landlock (partial)"}[held.choice]
 
 
-def test_leaving_the_sandbox_is_asked_in_every_mode_and_by_no_rule(tmp_path: Path) -> None:
+def test_leaving_the_sandbox_needs_approval_in_every_mode_and_no_rule_grants_it(tmp_path: Path) -> None:
     action = RunCommand(command="make", cwd=tmp_path, outside=True)
     for mode in ("ask", "edits", "all"):
         policy = Policy(Workspace(tmp_path), mode, allow=("make",))
@@ -425,7 +425,7 @@ def test_leaving_the_sandbox_is_asked_in_every_mode_and_by_no_rule(tmp_path: Pat
     assert isinstance(Policy(Workspace(tmp_path), "ask").judge(held), Ask), "a sandbox makes no approval weaker"
 
 
-def test_what_a_guard_cannot_put_back_is_not_lost(tmp_path: Path) -> None:
+def test_files_that_a_guard_cannot_restore_are_not_lost(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("before", encoding="utf-8")
     (tmp_path / "link").symlink_to("a")
     (tmp_path / "large").write_bytes(b"x" * 1_000_001)
@@ -455,7 +455,7 @@ def test_what_a_guard_cannot_put_back_is_not_lost(tmp_path: Path) -> None:
         ("assertion failed", ""),
     ],
 )
-def test_failures_that_smell_of_the_sandbox(output: str, cause: str) -> None:
+def test_failures_caused_by_the_sandbox_are_recognized(output: str, cause: str) -> None:
     said = describe_denial(output, "bwrap", network=False)
     assert cause in said
     assert bool(said) == bool(cause)
@@ -463,7 +463,7 @@ def test_failures_that_smell_of_the_sandbox(output: str, cause: str) -> None:
 
 
 def test_the_profile_for_macos(tmp_path: Path) -> None:
-    """Its text only: there is no macOS here to run it."""
+    """Only its text: there is no macOS to run it here."""
     root, home = tmp_path / 'a "b"', tmp_path / "home"
     for folder in (root / ".git" / "hooks", root / ".clio", home):
         folder.mkdir(parents=True)
@@ -480,7 +480,7 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
     for sealed in (".git/config", ".git/hooks", ".clio", ".git/commondir"):
         assert lines.index(f'(deny file-write* (subpath "{shown}/{sealed}"))') > 3
     assert f'(deny file-write-unlink (literal "{shown}/.git"))' in lines
-    # Of two rules that fit, the later one counts.
+    # Of two matching rules, the later one applies.
     for first, then in (
         ("(deny network*)", '(allow network-bind network-inbound (local ip "localhost:*"))'),
         ("(deny network*)", '(allow network-outbound (remote ip "localhost:*"))'),
@@ -498,7 +498,7 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
     assert argv[-3:] == ("bash", "-c", "true")
 
 
-def test_landlock_refuses_where_it_cannot_hold() -> None:
+def test_landlock_refuses_where_it_cannot_protect() -> None:
     from clio.sandbox import backends
 
     child = backends.enclose_with_landlock(Fence(root=Path("/"), write=(), tmp=Path("/tmp")), ["true"]).command
@@ -509,7 +509,7 @@ def test_landlock_refuses_where_it_cannot_hold() -> None:
     assert mentions(done.stderr, "not run", "sandbox landlock")
 
 
-def test_links_in_the_place_of_what_is_sealed_are_put_back(held: Sandbox, field: Range) -> None:
+def test_links_in_place_of_protected_files_are_restored(held: Sandbox, field: AttackField) -> None:
     linked = field.top / f"linked-{held.choice}"
     (linked / "real").mkdir(parents=True)
     (linked / ".clio").symlink_to("real")
@@ -521,7 +521,7 @@ def test_links_in_the_place_of_what_is_sealed_are_put_back(held: Sandbox, field:
     assert not (linked / "real" / "config.yaml").exists()
 
 
-def test_the_whole_tree_is_never_given(field: Range) -> None:
+def test_the_whole_file_system_is_never_writable(field: AttackField) -> None:
     made = make_fence(
         Path("/"),
         user_home=field.home,
@@ -533,7 +533,7 @@ def test_the_whole_tree_is_never_given(field: Range) -> None:
     assert made.write == (field.outside, field.home / ".cache")
 
 
-def test_it_is_behind_the_mode_in_the_status_line() -> None:
+def test_the_sandbox_is_after_the_mode_in_the_status_line() -> None:
     facts = StatusValues(model="m", mode="all", sandbox="sandbox bwrap", branch="main")
     assert facts.line_parts[:3] == ("m", "all", "sandbox bwrap")
     assert facts.spoken_parts == ("model m", "approval mode all", "sandbox bwrap", "branch main")

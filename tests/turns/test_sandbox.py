@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.sandbox.range import REASONS, Range
+from tests.sandbox.range import REASONS, AttackField
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.wording import mentions
 
@@ -15,7 +15,7 @@ LEVEL = next((level for level, reason in REASONS.items() if not reason), None)
 
 @pytest.mark.skipif(LEVEL is None, reason=f"no sandbox is available here: {dict(REASONS)}")
 def test_mode_all_permits_nothing_outside_the_sandbox() -> None:
-    field = Range()
+    field = AttackField()
     calls = [
         ("run_command", {"command": "echo in > inside; echo x > ../outside/file"}),
         ("run_command", {"command": "echo x > ../outside/file", "outside": True}),
@@ -46,7 +46,7 @@ def test_mode_all_permits_nothing_outside_the_sandbox() -> None:
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="seatbelt may hold there")
 def test_a_level_that_is_unavailable_runs_no_command() -> None:
-    field = Range()
+    field = AttackField()
     try:
         with ChatServer([tool_calls([("run_command", {"command": "echo in > inside"})]), text("No.")]) as server:
             command = [sys.executable, "-m", "clio", "-p", "go", "--base-url", server.url, "--model", "test-model"]

@@ -1,4 +1,4 @@
-"""A screen on a stage: events go in, a terminal comes out, and time passes when the test says so."""
+"""The live screen in tests: events go in, a terminal emulator comes out, and the test controls the clock."""
 
 import io
 from collections.abc import Iterable
@@ -90,13 +90,13 @@ class Stage:
         )
 
     def play(self, *events: Event, seconds: float = 0.06) -> None:
-        """Handle each event, a frame after the other."""
+        """Handle the events, with one frame after each."""
         for event in events:
             self.now += seconds
             self.screen.handle(event)
 
     def rest(self, seconds: float = 0.06) -> None:
-        """Let time pass and a frame be drawn."""
+        """Let time pass and draw a frame."""
         self.now += seconds
         self.screen.tick()
 
@@ -106,41 +106,41 @@ class Stage:
         return self.stream.getvalue()
 
     def terminal(self) -> PictureScreen:
-        """What a terminal of this size shows."""
+        """Return what a terminal of this size shows."""
         return render_bytes(self.written.encode(), *self.size)
 
     def everything(self) -> str:
-        """Scrollback and screen."""
+        """Return scrollback and screen."""
         screen = self.terminal()
         return "\n".join([*screen.scrollback(), *screen_lines(screen)]).rstrip("\n")
 
     def visible(self) -> str:
-        """The screen alone."""
+        """Return the screen without scrollback."""
         return "\n".join(screen_lines(self.terminal())).rstrip("\n")
 
 
 def start() -> tuple[Event, ...]:
-    """The first events of a turn."""
+    """Return the first events of a turn."""
     return (TurnStarted(session_id="s", text="hi", model="m"), StepStarted(step=1, prompt_tokens=9))
 
 
 def finished(
     call_id: str, title: str, summary: str, *, ok: bool = True, preview: str = "", diff: str = ""
 ) -> ToolFinished:
-    """The end of a call."""
+    """Return the end of a call."""
     return ToolFinished(
         call_id=call_id, name="x", title=title, ok=ok, summary=summary, seconds=0.5, preview=preview, diff=diff
     )
 
 
 def end(status: str = "done", error: str = "") -> TurnFinished:
-    """The end of a turn."""
+    """Return the end of a turn."""
     usage = Usage(prompt_tokens=12_345, completion_tokens=432, cached_tokens=8_000)
     return TurnFinished(status=status, text="", steps=2, usage=usage, seconds=12.3, error=error)  # pyright: ignore
 
 
 def whole_turn() -> tuple[Event, ...]:
-    """A turn with everything a turn can have."""
+    """Return a turn with every kind of event."""
     return (
         *start(),
         ReasoningDelta(text="I should look at the file first,"),
@@ -166,5 +166,5 @@ def whole_turn() -> tuple[Event, ...]:
 
 
 def deltas(text: str, size: int) -> Iterable[TextDelta]:
-    """The text in pieces of so many characters."""
+    """Return the text in pieces of this many characters."""
     return [TextDelta(text=text[at : at + size]) for at in range(0, len(text), size)]

@@ -1,4 +1,4 @@
-"""Questions to the user at the terminal, over prompt_toolkit's pipe input."""
+"""Questions to the user in the terminal, with keys from prompt_toolkit's pipe input."""
 
 import asyncio
 import io
@@ -44,12 +44,12 @@ EDIT = ChangeFiles(
 
 @pytest.fixture(autouse=True)
 def nothing_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys that a test before saved would count as typing for a while."""
+    """Reset the record of earlier keys, which would count as typing for a while."""
     monkeypatch.setattr("clio.ui.keyboard._saved_at", -1e9)
 
 
 class RecordedDisplay(io.StringIO):
-    """A terminal for prompt_toolkit. questions: the fullest screen of each question, without the empty rows."""
+    """A terminal for prompt_toolkit. questions: the last full screen of each question, without the empty rows."""
 
     ROWS = 24
 
@@ -69,8 +69,8 @@ class RecordedDisplay(io.StringIO):
         self._is_new = not drawn
 
 
-class Person:
-    """Somebody at a terminal whose keys are typed beforehand; what the terminal printed can be read."""
+class TypingUser:
+    """A user in a terminal whose keys are scripted; the output of the terminal can be read."""
 
     def __init__(
         self,
@@ -96,8 +96,8 @@ class Person:
         yield
         self.log.append("resumed")
 
-    def meet(self, talk: "Any") -> Any:
-        """Run a conversation with this person's desk."""
+    def meet(self, conversation: "Any") -> Any:
+        """Run a conversation with a prompt in this user's terminal."""
         with create_pipe_input() as keyboard:
             keyboard.send_text(self.keys)
             desk = PromptIO(
@@ -113,14 +113,14 @@ class Person:
 
             async def type_later() -> None:
                 for keys in self.later:
-                    await asyncio.sleep(0.1)  # a drawing lies between, as between the keys of a hand
+                    await asyncio.sleep(0.1)  # a frame is drawn in between, as with keys typed by hand
                     keyboard.send_text(keys)
 
             async def bounded() -> Any:
                 typing = asyncio.ensure_future(type_later())
                 async with asyncio.timeout(5):
                     try:
-                        return await talk(desk)
+                        return await conversation(desk)
                     finally:
                         await typing
 
@@ -128,7 +128,7 @@ class Person:
 
     @property
     def questions(self) -> str:
-        """The questions as they were on the screen, which shows them only until they are answered."""
+        """The questions as on the screen, which shows them only until they are answered."""
         return "\n\n".join(self.display.questions)
 
     @property
@@ -137,11 +137,11 @@ class Person:
         return "\n".join(screen_lines(render_bytes(self.stream.getvalue().encode(), self.columns, lines))).rstrip()
 
 
-def approve(person: Person, request: ApprovalRequest) -> Answer:
-    def talk(desk: PromptIO) -> Coroutine[Any, Any, Answer]:
+def approve(user: TypingUser, request: ApprovalRequest) -> Answer:
+    def conversation(desk: PromptIO) -> Coroutine[Any, Any, Answer]:
         return TerminalApprover(desk, lambda path: str(path.relative_to(ROOT))).ask(request)
 
-    return person.meet(talk)
+    return user.meet(conversation)
 
 
 def edit_request(rule: str | None = None) -> ApprovalRequest:
@@ -174,54 +174,54 @@ def command_request(command: str, rule: str | None = "git log *") -> ApprovalReq
     ],
 )
 def test_one_key_decides(terminal: Terminal, keys: str, expected: Answer) -> None:
-    person = Person(keys, terminal)
-    assert approve(person, edit_request("write app.py")) == expected
+    user = TypingUser(keys, terminal)
+    assert approve(user, edit_request("write app.py")) == expected
     interrupted = ["interrupt"] if expected.interrupted else []
-    assert person.log == ["paused", "resumed", *interrupted]
+    assert user.log == ["paused", "resumed", *interrupted]
 
 
 def test_always_is_not_offered_without_a_rule() -> None:
-    assert approve(Person("ay"), edit_request()) == Answer("once")
+    assert approve(TypingUser("ay"), edit_request()) == Answer("once")
 
 
 def test_an_arrow_key_is_no_interruption() -> None:
-    assert approve(Person("\x1b[A\x1b[By"), edit_request()) == Answer("once")
+    assert approve(TypingUser("\x1b[A\x1b[By"), edit_request()) == Answer("once")
 
 
-def test_keys_that_were_meant_for_the_prompt_do_not_approve() -> None:
-    """Typing ahead while the question appears: the first second does not count, Esc always does."""
-    assert approve(Person("yyy\x1b", typing=True), edit_request()) == Answer("no", interrupted=True)
+def test_keys_typed_for_the_prompt_do_not_approve() -> None:
+    """Keys typed while the question appears do not count in the first second; Esc always does."""
+    assert approve(TypingUser("yyy\x1b", typing=True), edit_request()) == Answer("no", interrupted=True)
 
 
-def test_what_is_shown_for_an_edit_and_a_command() -> None:
-    person = Person("", later=("y",))
-    approve(person, edit_request())
-    approve(person, command_request("cd src && rm -rf build/ 2>/dev/null | tee log.txt; echo $(whoami)"))
+def test_the_question_for_an_edit_and_a_command() -> None:
+    user = TypingUser("", later=("y",))
+    approve(user, edit_request())
+    approve(user, command_request("cd src && rm -rf build/ 2>/dev/null | tee log.txt; echo $(whoami)"))
     fetch = ApprovalRequest(
         title="fetch", action=FetchUrl(url="http://10.0.0.1/"), verdict=Ask("medium", "private", None)
     )
-    approve(person, fetch)
-    golden("approvals", person.questions)
+    approve(user, fetch)
+    golden("approvals", user.questions)
 
 
 def test_an_approval_fits_twenty_columns() -> None:
-    person = Person("", columns=20, later=("y",))
-    approve(person, edit_request())
-    golden("approval_20", person.questions)
+    user = TypingUser("", columns=20, later=("y",))
+    approve(user, edit_request())
+    golden("approval_20", user.questions)
 
 
-def test_a_long_diff_is_bounded_and_d_shows_all() -> None:
+def test_a_long_diff_is_shortened_and_d_shows_all() -> None:
     after = "".join(f"line {number}\n" for number in range(200))
     action = ChangeFiles(changes=(FileChange(path=ROOT / "new.txt", kind="add", after=after),))
     request = ApprovalRequest(title="write new.txt", action=action, verdict=Ask("medium", "new file", None))
-    short = Person("", later=("y",))
+    short = TypingUser("", later=("y",))
     approve(short, request)
     assert "line 15" in short.questions and "line 199" not in short.questions
     assert "of 201" in short.questions and short.screen == ""
-    full = Person("dy")
+    full = TypingUser("dy")
     assert approve(full, request) == Answer("once")
     assert "+line 199" in full.screen
-    printed = Person("y\n", DUMB)
+    printed = TypingUser("y\n", DUMB)
     approve(printed, request)
     assert "more lines, d to show all" in printed.screen
 
@@ -233,65 +233,65 @@ def test_several_files_are_named() -> None:
             FileChange(path=ROOT / "b", kind="move", before="y\n", after="y\n", moved_to=ROOT / "c"),
         )
     )
-    person = Person("", later=("y",))
-    approve(person, ApprovalRequest(title="patch", action=action, verdict=Ask("medium", "", None)))
-    assert "delete a" in person.questions and "move b → c" in person.questions
+    user = TypingUser("", later=("y",))
+    approve(user, ApprovalRequest(title="patch", action=action, verdict=Ask("medium", "", None)))
+    assert "delete a" in user.questions and "move b → c" in user.questions
 
 
-def test_control_sequences_in_a_command_are_spelled_out_not_obeyed_nor_hidden() -> None:
-    person = Person("", later=("y",))
-    approve(person, command_request("echo hi\x1b]0;rm -rf ~\x07\u202e"))
-    assert "⟨U+001B⟩]0;rm -rf ~⟨U+0007⟩⟨U+202E⟩" in person.questions
-    assert "\x1b]" not in person.stream.getvalue() + person.display.getvalue()
+def test_control_sequences_in_a_command_are_shown_as_escapes() -> None:
+    user = TypingUser("", later=("y",))
+    approve(user, command_request("echo hi\x1b]0;rm -rf ~\x07\u202e"))
+    assert "⟨U+001B⟩]0;rm -rf ~⟨U+0007⟩⟨U+202E⟩" in user.questions
+    assert "\x1b]" not in user.stream.getvalue() + user.display.getvalue()
 
 
-def ask(person: Person, question: str, options: tuple[str, ...]) -> str:
-    return person.meet(lambda desk: TerminalAsker(desk).ask(question, options))
+def ask(user: TypingUser, question: str, options: tuple[str, ...]) -> str:
+    return user.meet(lambda desk: TerminalAsker(desk).ask(question, options))
 
 
 @each_row(
     ("keys", "expected"),
     [("2\n", "keep it"), ("1.\n", "drop it"), ("9\n", "9"), ("neither of\n", "neither of"), ("\n", "")],
 )
-def test_a_number_chooses_and_words_answer(keys: str, expected: str) -> None:
-    person = Person(keys, DUMB)
-    assert ask(person, "What about the **old** file?", ("drop it", "keep it")) == expected
-    assert person.log == ["paused", "resumed"]
-    assert "1 drop it" in person.screen and "2 keep it" in person.screen
+def test_a_number_selects_and_text_answers(keys: str, expected: str) -> None:
+    user = TypingUser(keys, DUMB)
+    assert ask(user, "What about the **old** file?", ("drop it", "keep it")) == expected
+    assert user.log == ["paused", "resumed"]
+    assert "1 drop it" in user.screen and "2 keep it" in user.screen
 
 
 @each_row(
     ("keys", "expected"),
     [("2", "keep it"), ("\x1b[B\r", "keep it"), ("\x1b[B\x1b[A\r", "drop it"), ("9\r", "9"), ("no 2\r", "no 2")],
 )
-def test_a_digit_or_arrows_choose_and_words_answer(keys: str, expected: str) -> None:
-    person = Person("", later=(keys,))
-    assert ask(person, "What about the **old** file?", ("drop it", "keep it")) == expected
-    assert person.log == ["paused", "resumed"]
-    assert "1 drop it" in person.questions and "2 keep it" in person.questions
-    assert "drop it" not in person.screen, "the question has gone with its answer"
+def test_a_digit_or_arrows_select_and_text_answers(keys: str, expected: str) -> None:
+    user = TypingUser("", later=(keys,))
+    assert ask(user, "What about the **old** file?", ("drop it", "keep it")) == expected
+    assert user.log == ["paused", "resumed"]
+    assert "1 drop it" in user.questions and "2 keep it" in user.questions
+    assert "drop it" not in user.screen, "the question has gone with its answer"
 
 
 @pytest.mark.parametrize("key", ["\x1b", "\x03"])
-def test_an_interrupted_question_says_so(key: str) -> None:
-    person = Person(key)
+def test_an_interrupted_question_is_reported(key: str) -> None:
+    user = TypingUser(key)
     with pytest.raises(ToolFailed, match="interrupted"):
-        ask(person, "Well?", ())
-    assert person.log == ["paused", "resumed", "interrupt"]
+        ask(user, "Well?", ())
+    assert user.log == ["paused", "resumed", "interrupt"]
 
 
-def test_a_cancelled_question_gives_the_terminal_back() -> None:
-    person = Person("")
+def test_a_cancelled_question_restores_the_terminal() -> None:
+    user = TypingUser("")
 
-    async def talk(desk: PromptIO) -> None:
+    async def conversation(desk: PromptIO) -> None:
         task = asyncio.ensure_future(TerminalApprover(desk).ask(edit_request()))
-        await wait_until_async(lambda: "edit app.py" in person.questions)
+        await wait_until_async(lambda: "edit app.py" in user.questions)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
 
-    person.meet(talk)
-    assert person.log[0] == "paused" and "interrupt" not in person.log
+    user.meet(conversation)
+    assert user.log[0] == "paused" and "interrupt" not in user.log
 
 
 LONG = {
@@ -304,28 +304,28 @@ LONG = {
 @each_row("command", LONG.values(), ids=LONG)
 @each_row("key", ["y", "S"])
 def test_a_yes_counts_only_after_the_end_was_on_the_screen(command: str, key: str) -> None:
-    assert approve(Person(f"{key}{key}\x1b"), command_request(command)) == Answer("no", interrupted=True)
-    assert approve(Person(f"{key} {key}\x1b"), command_request(command)).kind == "no"
-    assert approve(Person(f"G{key}\x1b"), command_request(command)).kind == "no", "typed before it was drawn"
-    assert approve(Person("G", later=(key,)), command_request(command)).kind != "no"
-    assert approve(Person(f"d{key}"), command_request(command)).kind != "no"
-    assert approve(Person("nwhy\r"), command_request(command)) == Answer("no", "why")
+    assert approve(TypingUser(f"{key}{key}\x1b"), command_request(command)) == Answer("no", interrupted=True)
+    assert approve(TypingUser(f"{key} {key}\x1b"), command_request(command)).kind == "no"
+    assert approve(TypingUser(f"G{key}\x1b"), command_request(command)).kind == "no", "typed before it was drawn"
+    assert approve(TypingUser("G", later=(key,)), command_request(command)).kind != "no"
+    assert approve(TypingUser(f"d{key}"), command_request(command)).kind != "no"
+    assert approve(TypingUser("nwhy\r"), command_request(command)) == Answer("no", "why")
 
 
 @pytest.mark.parametrize("command", [LONG["many lines"], LONG["comments"]])
-def test_a_printing_terminal_takes_no_yes_before_all_was_printed(command: str) -> None:
-    person = Person("y\ns\nd\ny\n", DUMB)
-    assert approve(person, command_request(command)) == Answer("once")
-    assert person.stream.getvalue().count("rm -rf build") >= 2
-    assert approve(Person("y\nn\n\n", DUMB), command_request(command)) == Answer("no")
+def test_a_printing_terminal_accepts_no_yes_before_everything_was_printed(command: str) -> None:
+    user = TypingUser("y\ns\nd\ny\n", DUMB)
+    assert approve(user, command_request(command)) == Answer("once")
+    assert user.stream.getvalue().count("rm -rf build") >= 2
+    assert approve(TypingUser("y\nn\n\n", DUMB), command_request(command)) == Answer("no")
 
 
-def test_arguments_of_a_server_and_addresses_are_read_to_the_end_as_well() -> None:
+def test_arguments_of_a_server_and_urls_must_be_read_to_the_end_too() -> None:
     server = CallServer(name="mcp_x_y", server="x", tool="y", arguments="\n".join(map(str, range(300))))
     for action in (server, FetchUrl(url="http://x/" + "a" * 9_000)):
         request = ApprovalRequest(title="call", action=action, verdict=Ask("medium", "why", None))
-        assert approve(Person("ys\x1b"), request).kind == "no"
-        assert approve(Person("G", later=("y",)), request) == Answer("once")
+        assert approve(TypingUser("ys\x1b"), request).kind == "no"
+        assert approve(TypingUser("G", later=("y",)), request) == Answer("once")
 
 
 FORGED = "A" * 70 + " ? run ls low risk › y yes   n no"
@@ -347,39 +347,39 @@ CALL = CallServer(name="mcp_x_y", server="x", tool="y", arguments='{"path": "the
     ],
 )
 def test_a_long_title_pushes_nothing_off_the_screen(columns: int, title: str, action: Any, end: str) -> None:
-    person = Person("", columns=columns, later=("G", "y"))
+    user = TypingUser("", columns=columns, later=("G", "y"))
     request = ApprovalRequest(title=title, action=action, verdict=Ask("high", "why", None))
-    assert approve(person, request) == Answer("once")
-    assert person.questions.count("high risk") == 1
-    rows = person.questions.splitlines()
+    assert approve(user, request) == Answer("once")
+    assert user.questions.count("high risk") == 1
+    rows = user.questions.splitlines()
     assert rows[1].startswith("? ") and rows[1].endswith("high risk"), rows
     assert not any(row.startswith(("?", "›")) for row in rows[2:-3]), rows
-    assert end in re.sub(r"\s*\n\s*", "", person.questions) or end in person.display.getvalue()
+    assert end in re.sub(r"\s*\n\s*", "", user.questions) or end in user.display.getvalue()
 
 
 def test_a_long_reason_or_rule_pushes_nothing_off_the_screen() -> None:
     verdict = Ask("high", "because " * 500, "x y " * 500)
-    person = Person("?", columns=40, later=("y",))
-    assert approve(person, ApprovalRequest(title="x: y", action=CALL, verdict=verdict)) == Answer("once")
-    assert "Window too small" not in person.questions and "always" not in person.questions
-    assert all("the end" in question and "n no" in question for question in person.display.questions)
+    user = TypingUser("?", columns=40, later=("y",))
+    assert approve(user, ApprovalRequest(title="x: y", action=CALL, verdict=verdict)) == Answer("once")
+    assert "Window too small" not in user.questions and "always" not in user.questions
+    assert all("the end" in question and "n no" in question for question in user.display.questions)
 
 
-def test_nothing_is_approved_in_a_window_that_cannot_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_can_be_approved_in_a_window_too_small_to_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RecordedDisplay, "ROWS", 4)
     for request in (command_request("ls; rm -rf build"), edit_request("edits")):
-        person = Person("ysa", later=("y", "s", "\r", "\x1b"))
-        assert approve(person, request) == Answer("no", interrupted=True)
-        assert "enlarge the window" in person.questions
+        user = TypingUser("ysa", later=("y", "s", "\r", "\x1b"))
+        assert approve(user, request) == Answer("no", interrupted=True)
+        assert "enlarge the window" in user.questions
 
 
 def test_blank_lines_hide_nothing() -> None:
-    person = Person("", later=("G", "y"))
-    approve(person, command_request("ls" + "\n" * 60 + "rm -rf build"))
-    assert "⟨59 blank lines⟩" in person.questions and "rm -rf build" in person.questions
-    person = Person("", later=("G", "y"))
-    approve(person, command_request("ls" + " " * 300 + "; rm -rf build"))
-    assert "⟨300 spaces⟩" in person.questions
+    user = TypingUser("", later=("G", "y"))
+    approve(user, command_request("ls" + "\n" * 60 + "rm -rf build"))
+    assert "⟨59 blank lines⟩" in user.questions and "rm -rf build" in user.questions
+    user = TypingUser("", later=("G", "y"))
+    approve(user, command_request("ls" + " " * 300 + "; rm -rf build"))
+    assert "⟨300 spaces⟩" in user.questions
 
 
 HIDDEN = [
@@ -393,11 +393,11 @@ HIDDEN = [
 
 
 @each_row("sign", HIDDEN)
-def test_what_is_not_seen_is_spelled_out(sign: str) -> None:
+def test_invisible_characters_are_shown_as_escapes(sign: str) -> None:
     assert spell_out(f"ls {sign} x") == f"ls ⟨U+{ord(sign):04X}⟩ x"
 
 
-def test_what_is_seen_stays_as_it_is() -> None:
+def test_visible_characters_are_unchanged() -> None:
     for text in (
         "ls -la\n  x",
         "echo 'äöü é ñ 日本語 한국어 עברית العربية हिन्दी ไทย' € ✓ → 🙂 “x”",
@@ -409,7 +409,7 @@ def test_what_is_seen_stays_as_it_is() -> None:
     assert spell_out("x\r\ny") == "x\ny"
 
 
-def test_a_program_with_letters_that_look_like_others_is_named() -> None:
-    person = Person("", later=("y",))
-    approve(person, command_request("gi\u0442 status"))
-    assert "looks like another name: gi⟨U+0442⟩" in person.questions
+def test_a_program_name_with_lookalike_letters_is_named() -> None:
+    user = TypingUser("", later=("y",))
+    approve(user, command_request("gi\u0442 status"))
+    assert "looks like another name: gi⟨U+0442⟩" in user.questions

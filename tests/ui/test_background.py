@@ -1,4 +1,4 @@
-"""The terminal's background: what it answers, however that comes, and that nothing of what is typed is lost."""
+"""Detection of the terminal's background: answers in any form, without losing typed keys."""
 
 import io
 import os
@@ -75,7 +75,7 @@ def test_a_colour_is_dark_or_light(text: str, paper: str | None) -> None:
     [("15;0", "dark"), ("0;15", "light"), ("0;default;15", "light"), ("7;8", "dark"), ("0;7", "light"),
      ("15;default", None), ("", None), ("0;99", None), ("0;²", None)],
 )  # fmt: skip
-def test_what_the_environment_says(value: str, paper: str | None) -> None:
+def test_the_environment_can_name_the_background(value: str, paper: str | None) -> None:
     assert detect_background_from_environment({"COLORFGBG": value}) == paper
 
 
@@ -92,24 +92,24 @@ def test_what_the_environment_says(value: str, paper: str | None) -> None:
         ({}, False),
     ],
 )
-def test_who_is_asked(env: dict[str, str], asked: bool) -> None:
+def test_which_terminals_are_queried(env: dict[str, str], asked: bool) -> None:
     assert can_ask_background(env) is asked
 
 
 @st.composite
 def pieces(draw: st.DrawFn) -> tuple[list[str], str]:
-    """What comes from a keyboard, cut anywhere, and what of it was typed."""
+    """Generate input from a keyboard cut anywhere, and the typed part of it."""
     before, between, after = (draw(st.lists(st.sampled_from(KEYS), max_size=4).map("".join)) for _ in range(3))
     answers = draw(st.sampled_from([(DARK, FENCE), (LIGHT, FENCE), ("", FENCE), (DARK, "")]))
     typed = before + between + after
-    assume("\x1b]11" not in typed and "\x1b[?" not in typed)  # no one can tell that from an answer that has begun
+    assume("\x1b]11" not in typed and "\x1b[?" not in typed)  # indistinguishable from an answer that has begun
     stream = before + answers[0] + between + answers[1] + after
     cuts = sorted(draw(st.sets(st.integers(0, len(stream)), max_size=6)))
     return [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)], typed
 
 
 @given(pieces())
-def test_answers_are_taken_out_and_nothing_else(case: tuple[list[str], str]) -> None:
+def test_answers_and_nothing_else_are_removed(case: tuple[list[str], str]) -> None:
     parts, typed = case
     replies = TerminalReplies()
     got = "".join([*map(replies.feed, parts), *rest(replies)])
@@ -117,50 +117,50 @@ def test_answers_are_taken_out_and_nothing_else(case: tuple[list[str], str]) -> 
 
 
 @given(pieces())
-def test_a_pause_anywhere_shows_no_more_than_a_lone_escape(case: tuple[list[str], str]) -> None:
+def test_a_pause_anywhere_shows_at_most_a_lone_escape(case: tuple[list[str], str]) -> None:
     parts, typed = case
     replies = TerminalReplies()
     got = "".join(text for part in parts for text in (replies.feed(part), replies.flush()))
     got += "".join(rest(replies))
     assert all(part in typed or part not in got for part in ("11;", "rgb", "64;"))
     left = got
-    for key in typed:  # all that was typed is there, in its order
+    for key in typed:  # all typed keys are there, in order
         assert key in left
         left = left[left.index(key) + 1 :]
     assert len(got) - len(typed) <= 2 * len("\x1b]")
 
 
 def rest(replies: TerminalReplies) -> Iterator[str]:
-    """What comes with the next key."""
+    """Return the input that comes with the next key."""
     yield replies.feed("z").removesuffix("z")
 
 
-def test_keys_are_not_kept_waiting() -> None:
+def test_keys_are_not_delayed() -> None:
     replies = TerminalReplies()
     assert (replies.feed("\x1b"), replies.flush(), replies.flush()) == ("", "\x1b", "")
     assert (replies.feed("[A"), replies.flush()) == ("[A", "")
     assert (replies.feed("\x1b["), replies.flush(), replies.feed("x")) == ("", "\x1b[", "x")
 
 
-def test_when_all_is_answered_everything_goes_through() -> None:
+def test_after_all_answers_everything_passes() -> None:
     replies = TerminalReplies()
     assert replies.feed(DARK + FENCE) == "" and replies.is_over
     assert replies.feed(DARK + FENCE + "\x1b") == DARK + FENCE + "\x1b"
 
 
-def test_a_colour_that_comes_behind_the_fence_still_counts() -> None:
+def test_a_colour_after_the_last_answer_still_counts() -> None:
     replies = TerminalReplies()
     assert replies.feed(FENCE + "a\x1b]11;rgb:ff") == "a"
     assert replies.feed("/ff/ff\x07b") == "b"
     assert replies.colour == "rgb:ff/ff/ff"
     late = TerminalReplies()
-    assert late.feed(FENCE + "\x1b[?1;2c") == "\x1b[?1;2c"  # not asked for
+    assert late.feed(FENCE + "\x1b[?1;2c") == "\x1b[?1;2c"  # not queried
 
 
-def test_the_question_on_a_keyboard() -> None:
-    heard: list[str] = []
+def test_the_query_on_a_keyboard() -> None:
+    typed_keys: list[str] = []
     stream = io.StringIO()
-    question = BackgroundQuestion(heard.append)
+    question = BackgroundQuestion(typed_keys.append)
     with create_pipe_input() as keyboard:
         question.ask(keyboard, stream)
         assert stream.getvalue() == BACKGROUND_QUERY
@@ -170,17 +170,17 @@ def test_the_question_on_a_keyboard() -> None:
         assert [press.data for press in keyboard.read_keys()] == ["\x1b[A", "b"]
         keyboard.send_text("\x1b")
         assert [press.data for press in [*keyboard.read_keys(), *keyboard.flush_keys()]] == ["\x1b"]
-    assert heard == ["dark"]
+    assert typed_keys == ["dark"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.parametrize("answer", [DARK + FENCE, FENCE, ""])
-@pytest.mark.parametrize("delay_s", [0.0, 0.3])  # the later one as from a terminal far away
+@pytest.mark.parametrize("delay_s", [0.0, 0.3])  # the later one as from a slow connection
 def test_no_byte_of_an_answer_is_left_for_the_next_reader(answer: str, delay_s: float) -> None:
     here, there = pty.openpty()
-    heard: list[str] = []
+    typed_keys: list[str] = []
     try:
-        question = BackgroundQuestion(heard.append)
+        question = BackgroundQuestion(typed_keys.append)
         with open(there, encoding="utf-8", closefd=False) as stdin:
             keyboard = create_input(stdin)
             with keyboard.raw_mode():
@@ -195,4 +195,4 @@ def test_no_byte_of_an_answer_is_left_for_the_next_reader(answer: str, delay_s: 
     finally:
         os.close(here)
         os.close(there)
-    assert heard == (["dark"] if DARK in answer else [])
+    assert typed_keys == (["dark"] if DARK in answer else [])

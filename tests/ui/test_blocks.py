@@ -1,4 +1,4 @@
-"""Markdown cut into finished pieces while it streams."""
+"""Splitting Markdown into finished pieces while it streams."""
 
 import re
 
@@ -28,7 +28,7 @@ def split(text: str, cuts: list[int] | None = None) -> list[MarkdownPiece]:
 
 @given(st.lists(LINES, max_size=25), st.lists(st.integers(1, 30), max_size=60))
 @examples(100)
-def test_the_pieces_depend_on_the_text_alone(lines: list[str], cuts: list[int]) -> None:
+def test_the_pieces_depend_only_on_the_text(lines: list[str], cuts: list[int]) -> None:
     text = "\n".join(lines)
     assert split(text, cuts) == split(text)
 
@@ -36,7 +36,7 @@ def test_the_pieces_depend_on_the_text_alone(lines: list[str], cuts: list[int]) 
 @given(st.lists(LINES, max_size=25))
 @examples(100)
 def test_no_word_is_lost(lines: list[str]) -> None:
-    """Every line stands in a piece, in order; only blank lines and fences are left out."""
+    """Every line is in a piece, in order; only blank lines and fences are left out."""
     text = "\n".join(lines)
     got = re.sub(r"\s|```\w*|~~~\w*", "", "\n".join(piece.text for piece in split(text)))
     assert got == re.sub(r"\s|```\w*|~~~\w*", "", text)
@@ -44,7 +44,7 @@ def test_no_word_is_lost(lines: list[str]) -> None:
 
 @given(st.lists(LINES, max_size=25))
 @examples(60)
-def test_a_tail_never_holds_what_is_finished(lines: list[str]) -> None:
+def test_the_open_tail_contains_nothing_finished(lines: list[str]) -> None:
     text = "\n".join(lines)
     splitter = BlockSplitter()
     finished: list[MarkdownPiece] = []
@@ -87,13 +87,13 @@ def test_code_is_finished_line_by_line() -> None:
     assert splitter.tail == MarkdownPiece(kind="prose", text="after")
 
 
-def test_a_longer_fence_may_hold_a_shorter_one() -> None:
+def test_a_longer_fence_may_contain_a_shorter_one() -> None:
     pieces = split("````md\n```py\nx\n```\n````\nend")
     assert [piece.text for piece in pieces] == ["```py", "x", "```", "end"]
 
 
-def test_what_is_open_stays_bounded() -> None:
-    """A paragraph, a list item, a table and a line without end are handed out in parts."""
+def test_the_open_tail_has_a_size_limit() -> None:
+    """A paragraph, a list item, a table and an endless line are finished in parts."""
     for text in (
         "word " * 20_000,
         "word word word\n" * 5_000,

@@ -1,4 +1,4 @@
-"""The program that reads the clipboard's picture, when its result is no longer awaited."""
+"""The program that reads a picture from the clipboard, when its result is no longer needed."""
 
 import asyncio
 import os
@@ -10,9 +10,9 @@ from clio.ui.line_keys import read_clipboard_image
 from tests.support.waiting import wait_until_async
 
 
-def test_a_program_that_is_not_waited_for_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = tmp_path / "pid"
-    program = f'#!/bin/sh\necho $$ > "{said}.new"\nmv "{said}.new" "{said}"\nexec sleep 600\n'
+def test_a_program_no_longer_waited_for_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid_path = tmp_path / "pid"
+    program = f'#!/bin/sh\necho $$ > "{pid_path}.new"\nmv "{pid_path}.new" "{pid_path}"\nexec sleep 600\n'
     for name in ("xclip", "pngpaste"):
         (tmp_path / name).write_text(program, encoding="utf-8")
         (tmp_path / name).chmod(0o755)
@@ -21,7 +21,7 @@ def test_a_program_that_is_not_waited_for_is_ended(tmp_path: Path, monkeypatch: 
 
     async def ask() -> None:
         task = asyncio.create_task(read_clipboard_image())
-        await wait_until_async(lambda: said.exists() or task.done())
+        await wait_until_async(lambda: pid_path.exists() or task.done())
         assert not task.done()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -29,4 +29,4 @@ def test_a_program_that_is_not_waited_for_is_ended(tmp_path: Path, monkeypatch: 
 
     asyncio.run(ask())
     with pytest.raises(ProcessLookupError):
-        os.kill(int(said.read_text(encoding="utf-8")), 0)
+        os.kill(int(pid_path.read_text(encoding="utf-8")), 0)

@@ -35,33 +35,33 @@ def offered(text: str, *, tab: bool = False, files: list[str] | None = None) -> 
         ("see @READ", ["see @README.md"]),
     ],
 )
-def test_while_typing(typed: str, expected: list[str]) -> None:
+def test_completion_while_typing(typed: str, expected: list[str]) -> None:
     assert offered(typed) == expected
 
 
-def test_all_commands_after_the_slash_each_once() -> None:
+def test_a_slash_offers_all_commands_once_each() -> None:
     assert {"/help", "/model", "/approve", "/session", "/todo", "/clear", "/exit", "/trust"} <= set(offered("/"))
     assert "/quit" not in offered("/")
     assert offered("/q") == ["/quit"]
 
 
-def test_paths_on_tab() -> None:
+def test_tab_offers_paths() -> None:
     assert offered("read cl", tab=True) == ["read clio/"]
     assert offered("read clio/a", tab=True) == ["read clio/app.py"]
     assert offered("read keys", tab=True) == ["read clio/ui/keys.py"]
     assert offered("read ", tab=True) == []
 
 
-def test_a_large_project_is_offered_in_part() -> None:
+def test_of_a_large_project_some_files_are_offered() -> None:
     assert len(offered("see @", files=[f"file{number}" for number in range(20_000)])) <= 60
 
 
-def test_steps_come_before_names() -> None:
+def test_folders_come_before_other_names() -> None:
     assert match_paths(["keys/a", "ui/keys.py", "keys.md"], "ke") == ["keys.md", "keys/", "ui/keys.py"]
     assert match_paths(FILES, "./clio/a") == ["clio/app.py"]
 
 
-def test_absolute_paths_come_from_disk(tmp_path: Path) -> None:
+def test_absolute_paths_are_read_from_disk(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "inside.txt").touch()
     (tmp_path / ".hidden").touch()

@@ -1,4 +1,4 @@
-"""How a diff is shown: every changed line is there, under its number, and nothing in it can deceive."""
+"""Display of a diff: every changed line is shown with its number, and nothing in it can mislead."""
 
 import time
 
@@ -24,7 +24,7 @@ def shown(before: str, after: str, width: int = 20, name: str = "f") -> list[str
     return [row.plain for row in DiffRows(diff_texts(before, after, name, name).text, THEME, width)]
 
 
-def test_a_removed_comment_of_sql_is_no_name_of_a_file() -> None:
+def test_a_removed_sql_comment_is_no_file_name() -> None:
     rows = shown("-- drop nothing\nselect 1\n", "++ x\nselect 1\n")
     assert "  --- drop nothing" in rows and "  +++ x" in rows
 
@@ -43,12 +43,12 @@ def test_every_added_and_removed_line_is_shown(before: str, after: str) -> None:
             assert old[row.number - 1] == row.text
 
 
-def test_lines_are_numbered_where_there_is_room() -> None:
+def test_lines_are_numbered_if_there_is_space() -> None:
     before = "".join(f"line {number}\n" for number in range(1, 200))
     after = before.replace("line 150\n", "LINE 150\nmore\n")
     assert "  151  line 150" not in shown(before, after, 60)
     assert {"  150 -line 150", "  150 +LINE 150", "  151 +more", "  152  line 151"} <= set(shown(before, after, 60))
-    assert "  150 +LINE 150" in shown(before, after, 59)  # what a terminal of 60 columns has room for
+    assert "  150 +LINE 150" in shown(before, after, 59)  # as much as a terminal of 60 columns has space for
     assert "  150 +LINE 150" in shown(before, after, 39)
     assert "  -line 150" in shown(before, after, 20)
 
@@ -67,17 +67,17 @@ def test_lines_are_numbered_where_there_is_room() -> None:
         ("x\n", "a\x0cb\n", "  +a\\x0cb"),
     ],
 )
-def test_what_cannot_be_seen_is_made_visible(before: str, after: str, row: str) -> None:
+def test_invisible_characters_are_made_visible(before: str, after: str, row: str) -> None:
     assert row in shown(before, after)
 
 
-def test_a_line_that_only_ends_otherwise_is_marked_where_it_does() -> None:
+def test_a_line_that_differs_only_at_its_end_is_marked_there() -> None:
     rows = DiffRows(diff_texts("value = 1\n", "value = 1 \n", "f", "f").text, THEME, 20)
     (added,) = [row for row in rows if row.plain.startswith("  +")]
     assert [added.plain[span.start : span.end] for span in added.spans if str(span.style) == "added_word"] == ["·"]
 
 
-def test_files_are_named_with_what_happens_to_them() -> None:
+def test_files_are_listed_with_their_kind_of_change() -> None:
     diff = (
         diff_texts("a\n", "b\n", "x.py", "x.py").text
         + diff_texts("", "new\n", "/dev/null", "y.py").text
@@ -92,7 +92,7 @@ def test_files_are_named_with_what_happens_to_them() -> None:
     assert rows[-1].strip() == "Binary file logo.png: 3 kB → 4 kB"
 
 
-def test_a_hunk_that_lost_lines_to_redaction_does_not_swallow_the_next_file() -> None:
+def test_a_hunk_shortened_by_redaction_does_not_swallow_the_next_file() -> None:
     diff = "--- a\n+++ a\n@@ -1,3 +1,9 @@\n one\n+[secret]\n--- b\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"
     assert [row.plain for row in DiffRows(diff, THEME, 40) if row.plain.startswith(("  a", "  b"))] == [
         "  a +1",
@@ -100,19 +100,19 @@ def test_a_hunk_that_lost_lines_to_redaction_does_not_swallow_the_next_file() ->
     ]
 
 
-def test_a_bounded_diff_says_how_much_is_missing() -> None:
+def test_a_shortened_diff_names_how_much_is_missing() -> None:
     diff = diff_texts("", "".join(f"{number}\n" for number in range(100)), "/dev/null", "f").text
     rows = [row.plain for row in render_diff(diff, THEME, 80, 20, " (/last)")]
     assert len(rows) == 20 and rows[-1] == "  … 82 more lines (/last)"
 
 
-def test_a_line_of_a_megabyte_is_cut_in_a_bounded_diff_and_whole_otherwise() -> None:
+def test_a_line_of_a_megabyte_is_cut_in_a_shortened_diff_and_complete_otherwise() -> None:
     diff = diff_texts("", "x" * 1_000_000 + "\n", "/dev/null", "f").text
     assert "more characters" in [row.plain for row in render_diff(diff, THEME, 80, 20)][-1]
     assert len(DiffRows(diff, THEME, 80)[-1].plain) > 1_000_000
 
 
-def test_without_escapes_no_words_are_marked() -> None:
+def test_without_colours_no_words_are_marked() -> None:
     rows = DiffRows(diff_texts("a b c\n", "a x c\n", "f", "f").text, Theme(escapes=False, colour=False), 40)
     assert not any("_word" in str(span.style) for row in rows for span in row.spans)
 
@@ -153,7 +153,7 @@ def test_code_in_a_diff_has_the_colours_of_code_and_changed_words_are_marked() -
     assert screen.buffer[find_row(screen, "def f")][text.index("+") + 1].fg == "d7afff"
 
 
-def test_the_headers_of_hunks_are_quiet() -> None:
+def test_hunk_headers_are_faint() -> None:
     screen = draw(PYTHON, 80)
     assert screen.buffer[find_row(screen, "@@")][2].fg == get_builtin_palette("dark").styles["faint"].foreground[1:]
 
@@ -184,12 +184,12 @@ def test_only_the_displayed_part_of_a_huge_diff_is_highlighted() -> None:
     assert time.process_time() - started < max(opened, 0.1)
 
 
-def test_a_file_of_an_unknown_kind_has_no_colours_of_code() -> None:
+def test_a_file_of_an_unknown_type_is_not_highlighted() -> None:
     screen = draw(diff_texts("def\n", "return\n", "x.unknown", "x.unknown").text, 40)
     assert screen.buffer[find_row(screen, "+return")][6].fg == "e4e4e4"
 
 
-def test_a_hunk_without_a_file_name_has_the_colours_of_its_file() -> None:
+def test_a_hunk_without_a_file_name_is_highlighted_like_its_file() -> None:
     hunk = "@@ -1,2 +1,2 @@\n def total(a):\n-    return a - 1\n+    return a + 1\n"
     theme = Theme(depth="truecolor", current=CurrentPalette(palette=get_builtin_palette("dark")))
     plain, coloured = (DiffRows(hunk, theme, 60, names=False, file_name=name) for name in ("", "prices.py"))
@@ -197,7 +197,7 @@ def test_a_hunk_without_a_file_name_has_the_colours_of_its_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "programs"),
     [
         ("rm -rf build && git push --force origin 'main'", False),
         ("for file in $(git ls-files '*.py'); do wc \"$file\"; done", False),
@@ -205,7 +205,7 @@ def test_a_hunk_without_a_file_name_has_the_colours_of_its_file() -> None:
         ("$'\\x72m' -rf build; true", True),
     ],
 )
-def test_programs_are_listed_if_the_command_does_not_name_them_as_they_run(command: str, told: bool) -> None:
+def test_programs_are_listed_if_the_command_does_not_name_them_as_they_run(command: str, programs: bool) -> None:
     briefly = [text for kind, text in list_command_facts(command, ".", brief=True) if kind == "runs"]
-    assert bool(briefly) is told
+    assert bool(briefly) is programs
     assert any(kind == "runs" for kind, _ in list_command_facts(command, "."))

@@ -1,4 +1,4 @@
-"""What is typed before a question is on the screen answers nothing, in each kind of line and question."""
+"""Text typed before a question is on the screen answers nothing, for each kind of line and question."""
 
 import json
 import os
@@ -89,7 +89,7 @@ EARLY = ("yes", "y\r", "yes\r")
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
-def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: str) -> None:
+def test_early_text_is_no_answer_and_stays_on_the_next_line(tmp_path: Path, kind: str) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb" if kind.startswith("plain") else "xterm"}
     expected = {"line": "'yes'", "key": "'y'"}.get(kind.partition("-")[2], "True")
@@ -97,11 +97,11 @@ def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: s
         for number, early in enumerate(EARLY):
             session.wait_for(f"working {number}")
             session.send(early)
-            time.sleep(0.1)  # the terminal does not tell when the keys are in its queue
+            time.sleep(0.1)  # the terminal does not tell when keys are in its queue
             (tmp_path / f"go{number}").touch()
             session.wait_for(f"Delete {number}?")
             session.take_in(0.3)
-            time.sleep(0.6)  # the user's own pause, after typing
+            time.sleep(0.6)  # a pause of the user after typing
             assert f"ANSWER {number}" not in session.everything
             session.send("y" if kind.endswith(("confirm", "key")) and "plain" not in kind else "yes\r")
             session.wait_for(f"ANSWER {number}")
@@ -113,7 +113,7 @@ def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: s
 
 
 EXAMPLES = 1 if settings().max_examples < 1_000 else 100
-"""Each takes seconds; `make fuzz` tries more."""
+"""Each example takes seconds; `make fuzz` runs more."""
 
 
 @pytest.mark.sampled(2)
@@ -121,7 +121,7 @@ EXAMPLES = 1 if settings().max_examples < 1_000 else 100
 @settings(max_examples=EXAMPLES)
 @given(st.integers(0, 2**32))
 def test_typing_across_a_question_answers_nothing_and_loses_nothing(kind: str, seed: int) -> None:
-    """A user types on, at any speed, while the question appears; the first key after a pause is the answer."""
+    """A user types at any speed while the question appears; the first key after a pause is the answer."""
     rng = random.Random(seed)
     pause_s = rng.choice((0.02, 0.05, 0.15))
     before = rng.randrange(30)
@@ -142,7 +142,7 @@ def test_typing_across_a_question_answers_nothing_and_loses_nothing(kind: str, s
                 while (left := end - time.monotonic()) > 0:
                     assert session.take_in(left), session.everything
             session.take_in(1.2)
-            time.sleep(1.2)  # the user's own pause
+            time.sleep(1.2)  # a pause of the user
             assert "ANSWER 0" not in session.everything
             session.send({"list": "\r", "line": "yes\r", "word": "yes\r"}.get(kind.partition("-")[2], "y"))
             session.wait_for("ANSWER 0")
@@ -170,7 +170,7 @@ def test_an_early_yes_grants_no_trust(tmp_path: Path) -> None:
             session.line(answer)
             session.wait_for("❯ yes")
         assert bool(json.loads(trusted.read_text(encoding="utf-8"))["projects"]) is granted
-        trusted.unlink()  # the refusal is remembered: begin again
+        trusted.unlink()  # the denial is remembered: begin again
 
 
 @pytest.mark.parametrize("pause_s", [0.25, 0.5])
@@ -181,9 +181,9 @@ def test_a_letter_after_escape_at_the_idle_prompt_is_typed(tmp_path: Path, pause
         session.wait_for("offline")
         session.key("escape")
         session.take_in(pause_s)
-        time.sleep(pause_s)  # the user's own pause between two keys
+        time.sleep(pause_s)  # a pause of the user between two keys
         session.send("f")
         session.send("ine")
         session.wait_for("❯ fine")
-        session.send("\x1b[D!")  # an arrow is still one
+        session.send("\x1b[D!")  # arrow keys still work
         session.wait_for("❯ fin!e")

@@ -1,4 +1,4 @@
-"""A line shown by backspaces is, on a terminal, the line."""
+"""A line drawn with backspaces looks correct in a terminal."""
 
 import random
 
@@ -9,7 +9,7 @@ from clio.ui.plain_line import EchoedLine
 
 
 class Terminal:
-    """Takes what an EchoedLine writes; nothing but text, newlines and backspaces may come."""
+    """Interprets the output of an EchoedLine; only text, newlines and backspaces are allowed."""
 
     def __init__(self, columns: int) -> None:
         self.written = ""
@@ -24,12 +24,12 @@ class Terminal:
 
     @property
     def last(self) -> str:
-        """All rows up to the cursor's and behind it, blanks left out."""
+        """Return all text before and after the cursor, without blanks."""
         rows = self.screen.display[max(self.screen.cursor.y - 12, 0) :]
         return "".join(rows).replace(" ", "")
 
 
-def test_characters_come_as_they_are_typed_and_go_by_backspaces() -> None:
+def test_characters_appear_as_typed_and_are_removed_by_backspaces() -> None:
     terminal = Terminal(80)
     for text, cursor in (("a", 1), ("ab", 2), ("a", 1), ("xa", 1), ("xa", 2), ("xa", 0)):
         terminal.line.show("you: ", text, cursor)
@@ -37,7 +37,7 @@ def test_characters_come_as_they_are_typed_and_go_by_backspaces() -> None:
     assert terminal.written == "you: ab\b \b\bxa\ba\b\b\n"
 
 
-def test_another_text_is_reported_on_a_line_of_its_own() -> None:
+def test_a_replaced_text_is_printed_on_a_new_line() -> None:
     terminal = Terminal(80)
     terminal.line.show("you: ", "git", 3)
     terminal.line.show("you: ", "make test", 9)
@@ -46,7 +46,7 @@ def test_another_text_is_reported_on_a_line_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80])
-def test_any_edits_show_the_line_and_the_cursor(columns: int) -> None:
+def test_after_any_edits_the_line_and_the_cursor_are_correct(columns: int) -> None:
     for seed in range(10):
         chance = random.Random(seed)
         terminal = Terminal(columns)

@@ -1,4 +1,4 @@
-"""How the variables that name an editor or a pager are read."""
+"""Parsing of the variables that name an editor or a pager."""
 
 import pytest
 
@@ -14,5 +14,5 @@ from clio.ui.terminal_handoff import split_program
         (r'"C:\Program Files\ed.exe" /w', True, [r"C:\Program Files\ed.exe", "/w"]),
     ],
 )
-def test_a_program_and_its_options(command: str, windows: bool, words: list[str]) -> None:
+def test_a_program_with_options_is_parsed(command: str, windows: bool, words: list[str]) -> None:
     assert split_program(command, windows=windows) == words

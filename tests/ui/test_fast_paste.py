@@ -1,4 +1,4 @@
-"""Pastes arrive whole however they are cut, and keys behind them as keys."""
+"""Pastes arrive complete in any pieces, and keys after them as keys."""
 
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.key_binding import KeyPress
@@ -11,7 +11,7 @@ PASTED = "one\n\x1b[31mtwo\x1b[0m " * 50
 
 
 @each_row("size", [1, 2, 5, 7, 100, 10_000])
-def test_a_paste_in_pieces(size: int) -> None:
+def test_a_paste_in_pieces_is_one_paste(size: int) -> None:
     data = f"a\x1b[200~{PASTED}\x1b[201~b\x1b[200~again\x1b[201~"
     with create_pipe_input() as keyboard:
         prepare_input(keyboard)

@@ -1,4 +1,4 @@
-"""The names behind "@": listed ahead, given at once, renewed beside."""
+"""File names for "@": listed in advance, offered immediately, updated in the background."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from tests.support.waiting import wait_until_async
 
 
 class Project:
-    """Files, and how often and in which threads they were listed; a listing may be held up."""
+    """Files; counts the listings and their threads, and can delay a listing."""
 
     def __init__(self, *files: str) -> None:
         self.files = list(files)
@@ -42,7 +42,7 @@ def offered(names: FileListing, query: str) -> list[str]:
     return names.get_files_and_index()[1].find_best(query, 9)
 
 
-def test_what_was_listed_ahead_is_not_listed_again() -> None:
+def test_names_listed_in_advance_are_not_listed_again() -> None:
     project = Project("src/app.py")
     names = project.names()
     names.list_in_advance()
@@ -51,7 +51,7 @@ def test_what_was_listed_ahead_is_not_listed_again() -> None:
     assert len(project.asked) == 1
 
 
-def test_who_asks_first_waits_for_the_listing_that_is_under_way() -> None:
+def test_a_first_request_waits_for_the_listing_in_progress() -> None:
     project = Project("app.py")
     names = project.names()
     project.may_end.clear()
@@ -68,7 +68,7 @@ def test_who_asks_first_waits_for_the_listing_that_is_under_way() -> None:
     assert (found, len(project.asked)) == ([["app.py"]], 1)
 
 
-def test_too_many_are_listed_when_someone_asks() -> None:
+def test_very_many_files_are_listed_only_on_request() -> None:
     project = Project("app.py")
     names = FileListing(project, lambda: None, clock=lambda: project.now)
     names.list_in_advance()
@@ -76,25 +76,25 @@ def test_too_many_are_listed_when_someone_asks() -> None:
     assert offered(names, "app") == ["app.py"]
 
 
-def test_an_old_listing_is_given_at_once_and_renewed_beside() -> None:
+def test_an_old_listing_is_used_at_once_and_updated_in_the_background() -> None:
     project = Project("app.py")
     names = project.names()
-    told: list[list[str]] = []
-    names.on_changed = lambda: told.append(offered(names, "py"))
+    reported: list[list[str]] = []
+    names.on_changed = lambda: reported.append(offered(names, "py"))
     names.list_in_advance()
     project.files.append("new.py")
     project.now += REFRESH_AFTER_S
-    assert offered(names, "py") == ["app.py"]  # still fresh
+    assert offered(names, "py") == ["app.py"]  # still recent
     project.now += 1
     project.may_end.clear()
     for _ in range(3):
-        assert offered(names, "py") == ["app.py"]  # given while the listing is held up
+        assert offered(names, "py") == ["app.py"]  # returned while the listing is delayed
     assert len(project.asked) == 2 and project.asked[1] is not threading.current_thread()
     project.end_of_listing()
-    assert told == [["app.py", "new.py"]]
+    assert reported == [["app.py", "new.py"]]
 
 
-def test_nothing_is_reported_where_nothing_changed_and_a_failing_listing_leaves_what_was() -> None:
+def test_no_change_is_not_reported_and_a_failed_listing_keeps_the_old_names() -> None:
     project = Project("app.py")
     names = project.names()
     names.on_changed = lambda: pytest.fail("nothing changed")
@@ -116,7 +116,7 @@ def test_nothing_is_reported_where_nothing_changed_and_a_failing_listing_leaves_
     assert offered(names, "app") == ["app.py"]
 
 
-def test_an_open_menu_is_made_again_with_what_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_open_menu_is_updated_with_new_names(monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project("app.py")
 
     async def story() -> list[list[str]]:

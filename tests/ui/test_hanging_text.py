@@ -1,4 +1,4 @@
-"""Rows of text with an indentation of their own, and the user's message in the conversation."""
+"""Text rows with their own indentation, and the user's message in the conversation."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +32,7 @@ def test_without_colour_the_users_turn_has_no_background() -> None:
     assert {screen.buffer[0][column].bg for column in range(40)} == {"default"}
 
 
-def test_wrapped_rows_of_the_users_turn_stand_below_its_text() -> None:
+def test_wrapped_rows_of_the_users_turn_are_aligned_with_its_text() -> None:
     rows = [row for row in screen_lines(show_message("one two three four five six seven eight", 20)) if row]
     assert rows == ["❯ one two three", "  four five six", "  seven eight"]
 
@@ -42,7 +42,7 @@ def test_control_sequences_of_a_message_are_removed() -> None:
 
 
 @given(st.text(alphabet="ab 漢🎉\u0301-", max_size=80), st.integers(1, 30), st.integers(0, 10))
-def test_rows_fit_and_lose_nothing_but_blanks(text: str, width: int, hang: int) -> None:
+def test_rows_fit_and_lose_only_blanks(text: str, width: int, hang: int) -> None:
     rows = list(HangingText(text, hang=hang).split_rows(width))
     assert "".join(row.plain for row in rows).replace(" ", "") == text.replace(" ", "")
     assert all(row.cell_len <= max(width, 2) for row in rows)
@@ -64,10 +64,10 @@ def split(text: str, width: int) -> list[str]:
     return [row.plain for row in HangingText(text, hang=2).split_rows(width)]
 
 
-def test_an_address_behind_a_few_words_goes_to_the_next_row_whole() -> None:
+def test_a_url_after_a_few_words_moves_to_the_next_row_as_a_whole() -> None:
     rows = split("can't connect to http://127.0.0.1:34327 (connection refused)", 38)
     assert rows == ["can't connect to", "  http://127.0.0.1:34327 (connection", "  refused)"]
-    assert split("› " + "x" * 37, 38) == ["› " + "x" * 36, "  x"]  # behind a sign it is broken
+    assert split("› " + "x" * 37, 38) == ["› " + "x" * 36, "  x"]  # after a sign it is broken
 
 
 def test_a_line_of_parts_is_wrapped_between_them() -> None:

@@ -1,4 +1,4 @@
-"""Screen, keys and questions together in a real pseudo-terminal, on a real event loop."""
+"""Screen, keys and questions together in a real pseudo-terminal with a real event loop."""
 
 import os
 import sys
@@ -110,12 +110,12 @@ def test_a_dumb_terminal_gets_no_control_sequences(tmp_path: Path) -> None:
         session.wait_for("number or answer:")
         session.line("left")
         session.wait_for("run git log ... left")
-        # What is typed before the prompt does not answer the question.
+        # Text typed before the prompt does not answer the question.
         session.wait_for(r"Any limit\?[\s\S]*number or answer:", regex=True)
         session.line("2")
         session.wait_for("limit: 2")
         session.wait_for("now waiting")
-        session.key("ctrl-c")  # raw again: a key, not a signal
+        session.key("ctrl-c")  # raw mode again: a key, not a signal
         session.wait_for("typed ahead")
         assert session.wait_exit() == 0
         assert b"\x1b" not in session.raw

@@ -1,4 +1,4 @@
-"""The page of keys and the line agree: what the line binds is named there, and what is named there is bound."""
+"""The help page of keys lists exactly the keys that the input line binds."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ _ALIASES = {"c-m": "enter", "c-h": "backspace"}
 _BOUND_BY_THE_SHELL = {"c-o", "s-tab"}  # see Repl
 
 
-def test_every_key_the_line_binds_is_on_the_page_and_the_other_way_round(tmp_path: Path) -> None:
+def test_the_page_lists_exactly_the_bound_keys(tmp_path: Path) -> None:
     line = PromptLine(
         text="> ",
         history=InMemoryHistory(),

@@ -1,4 +1,4 @@
-"""The keys of a running turn, over a real pseudo-terminal."""
+"""Keys during a turn, in a real pseudo-terminal."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseu
 
 @contextmanager
 def pty() -> Generator[tuple[int, TextIO]]:
-    """The side a user types at, and the side a program reads."""
+    """Yield both ends: the one a user types at, and the one a program reads."""
     person, program = os.openpty()
     with os.fdopen(program, "r", encoding="utf-8") as stdin:
         try:
@@ -34,7 +34,7 @@ def mode(stdin: TextIO) -> list[object]:
 
 
 class Watched:
-    """A running watch and what it has seen."""
+    """A running key watcher and the keys it has received."""
 
     def __init__(self, person: int, stdin: TextIO) -> None:
         self.person = person
@@ -67,7 +67,7 @@ class Watched:
 
 
 def run(play: Callable[[Watched], Awaitable[None]]) -> Watched:
-    """Play inside the watch; the terminal must be as before afterwards."""
+    """Run a function with a watcher; the terminal must be restored afterwards."""
     with pty() as (person, stdin):
         watched = Watched(person, stdin)
         before = mode(stdin)
@@ -103,17 +103,17 @@ def test_escape_and_ctrl_c_interrupt(key: str) -> None:
         ("\x1b[9;4R", ""),
     ],
 )
-def test_other_keys_that_begin_with_escape_do_not(keys: str, typed: str) -> None:
+def test_other_keys_that_begin_with_escape_do_not_interrupt(keys: str, typed: str) -> None:
     async def play(watched: Watched) -> None:
         watched.press(keys + "z")
         await wait_until_async(lambda: watched.typed.line.text.endswith("z"))
-        await asyncio.sleep(2 * ESCAPE_WAIT_S)  # the timer of an escape held back would fire before this one
+        await asyncio.sleep(2 * ESCAPE_WAIT_S)  # the timer of a delayed escape would fire before this one
 
     watched = run(play)
     assert (watched.interrupts, watched.typed.line.text) == (0, f"{typed}z")
 
 
-def test_a_paste_of_a_megabyte_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paste_of_a_megabyte_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     pasted = "".join(f"line {number}: some words of a log\n" for number in range(33_000))
     looked_at: list[int] = []
     feed = Vt100Parser.feed
@@ -139,8 +139,8 @@ def _write_all(fd: int, data: bytes) -> None:
         data = data[os.write(fd, data) :]
 
 
-def test_an_arrow_that_comes_in_pieces_is_still_an_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyboard, "ESCAPE_WAIT_S", 60.0)  # however busy the machine is, the rest comes before that
+def test_an_arrow_key_in_pieces_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyboard, "ESCAPE_WAIT_S", 60.0)  # long enough for the rest to arrive on any machine
     pieces: list[str] = []
     feed = Vt100Parser.feed
 
@@ -171,7 +171,7 @@ def test_typed_text_is_kept_and_can_be_edited() -> None:
     assert watched.watch.pop_text() == ""
 
 
-def test_a_hotkey_acts_and_is_not_typed() -> None:
+def test_a_hotkey_is_executed_and_not_typed() -> None:
     async def play(watched: Watched) -> None:
         watched.press("a\x14b")
         await wait_until_async(lambda: watched.shown == "ab")
@@ -179,7 +179,7 @@ def test_a_hotkey_acts_and_is_not_typed() -> None:
     assert run(play).folds == 1
 
 
-def test_suspended_gives_the_keyboard_away_and_takes_it_back() -> None:
+def test_suspending_releases_the_keyboard_and_takes_it_back() -> None:
     async def play(watched: Watched) -> None:
         raw = mode(watched.stdin)
         async with watched.watch.suspended():
@@ -187,7 +187,7 @@ def test_suspended_gives_the_keyboard_away_and_takes_it_back() -> None:
             watched.press("for somebody else\n")
             assert os.read(watched.stdin.fileno(), 100) == b"for somebody else\n"
         assert mode(watched.stdin) == raw
-        assert watched.written == ["\x1b[?2004h", "\x1b[?2004l", "\x1b[?2004h"]  # pastes are marked only meanwhile
+        assert watched.written == ["\x1b[?2004h", "\x1b[?2004l", "\x1b[?2004h"]  # bracketed paste is only on meanwhile
         watched.press("seen")
         await wait_until_async(lambda: watched.typed.line.text == "seen")
         assert watched.watch.has_typed_within(60)

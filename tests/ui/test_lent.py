@@ -1,4 +1,4 @@
-"""Ctrl-C pressed in a pager or an editor reaches clio as a signal, perhaps late; it is not clio's all the same."""
+"""Ctrl-C pressed in a pager or an editor reaches clio as a signal, perhaps late, but does not interrupt clio."""
 
 import asyncio
 import signal
@@ -13,10 +13,10 @@ from tests.support.waiting import run_loop_once, wait_until_async
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="event loops there have no signal handlers")
 
 
-def test_a_signal_heard_after_the_programs_end_is_still_the_programs() -> None:
-    """The end of the program is in the loop's queue before the signal is, as on a machine that is busy."""
+def test_a_signal_received_after_the_program_ended_belongs_to_the_program() -> None:
+    """The end of the program is in the loop's queue before the signal, as on a busy machine."""
 
-    async def talk() -> list[bool]:
+    async def run_program() -> list[bool]:
         heard: list[bool] = []
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: heard.append(is_terminal_handed_over()))
         program = ThreadPoolExecutor(1)
@@ -32,12 +32,12 @@ def test_a_signal_heard_after_the_programs_end_is_still_the_programs() -> None:
         await wait_until_async(lambda: heard)
         return heard
 
-    assert asyncio.run(talk()) == [True]
+    assert asyncio.run(run_program()) == [True]
     assert not is_terminal_handed_over()
 
 
-def test_it_comes_back_however_the_program_was_waited_for() -> None:
-    async def talk() -> None:
+def test_the_terminal_is_returned_however_the_program_was_waited_for() -> None:
+    async def run_program() -> None:
         async def wait() -> None:
             async with hand_over_terminal():
                 await asyncio.Event().wait()  # for ever
@@ -45,10 +45,10 @@ def test_it_comes_back_however_the_program_was_waited_for() -> None:
         waiting = asyncio.create_task(wait())
         await run_loop_once()
         assert is_terminal_handed_over()
-        for _ in range(3):  # again and again, as an impatient user does
+        for _ in range(3):  # repeatedly, like an impatient user
             waiting.cancel()
             await run_loop_once()
         await asyncio.wait({waiting})
         assert waiting.cancelled() and not is_terminal_handed_over()
 
-    asyncio.run(talk())
+    asyncio.run(run_program())

@@ -1,4 +1,4 @@
-"""Earlier lines on disk, written by several processes."""
+"""Earlier input lines on disk, written by several processes."""
 
 import multiprocessing
 import sys
@@ -19,12 +19,12 @@ def entries(path: Path) -> list[str]:
 
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1), max_size=5))
-def test_entries_survive_the_file(texts: list[str]) -> None:
+def test_entries_are_read_back_from_the_file(texts: list[str]) -> None:
     history = "".join(format_history_entry(text, "2026-01-01 00:00:00") for text in texts)
     assert [text for text, _ in parse_history(history)] == texts
 
 
-def test_newest_first_and_private(tmp_path: Path) -> None:
+def test_entries_are_newest_first_and_private(tmp_path: Path) -> None:
     path = tmp_path / "home" / "history"
     history = LineHistory(path)
     history.use_redaction(same)
@@ -35,7 +35,7 @@ def test_newest_first_and_private(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_nothing_is_written_before_secrets_can_be_taken_out(tmp_path: Path) -> None:
+def test_nothing_is_written_before_secrets_can_be_redacted(tmp_path: Path) -> None:
     path = tmp_path / "history"
     history = LineHistory(path)
     history.store_string("my key is sesame")
@@ -76,18 +76,18 @@ def test_two_writers_lose_nothing(tmp_path: Path) -> None:
     assert len(entries(path)) == 400
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_tolerated(tmp_path: Path) -> None:
     folder = tmp_path / "home"
     folder.write_text("a file where the folder should be: it refuses root too", encoding="utf-8")
     history = LineHistory(folder / "history")
     history.use_redaction(same)
-    history.append_string("kept in memory only")  # what the prompt calls: memory first, then the file
+    history.append_string("kept in memory only")  # the prompt's calls: memory first, then the file
     assert history.problem is not None
     assert "history" in history.problem
     assert "kept in memory only" in history.get_strings()
 
 
-def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_is_tolerated(tmp_path: Path) -> None:
     history = LineHistory(tmp_path)
     history.use_redaction(same)
     assert list(history.load_history_strings()) == []
@@ -95,7 +95,7 @@ def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
     assert history.problem is not None
 
 
-def test_no_file_is_no_problem(tmp_path: Path) -> None:
+def test_a_missing_file_is_no_error(tmp_path: Path) -> None:
     history = LineHistory(tmp_path / "none")
     assert list(history.load_history_strings()) == []
     assert history.problem is None

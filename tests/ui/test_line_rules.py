@@ -1,4 +1,4 @@
-"""When Enter sends a line, and what fits below it."""
+"""When Enter sends a line, and what fits below the line."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ from tests.support.rows import each_row
         "",
     ],
 )
-def test_enter_sends(text: str) -> None:
+def test_enter_sends_a_complete_line(text: str) -> None:
     assert find_unfinished_part(text) == ""
 
 
@@ -40,7 +40,7 @@ def test_enter_sends(text: str) -> None:
         ("one \\", "\\"),
     ],
 )
-def test_enter_starts_a_new_line(text: str, part: str) -> None:
+def test_enter_continues_an_incomplete_line(text: str, part: str) -> None:
     assert find_unfinished_part(text) == part
 
 
@@ -49,16 +49,16 @@ def test_three_empty_lines_always_send(text: str) -> None:
     assert find_unfinished_part(text + "\n\n\n") == ""
 
 
-# A lone half of a flag is as wide as terminals like.
+# The width of half a flag differs between terminals.
 LETTERS = st.characters(codec="utf-8").filter(lambda letter: not "\U0001f1e6" <= letter <= "\U0001f1ff")
 
 
 @given(st.lists(st.text(LETTERS, max_size=12), max_size=4), st.integers(0, 40))
-def test_what_is_fitted_fits(parts: list[str], width: int) -> None:
+def test_fitted_text_fits(parts: list[str], width: int) -> None:
     assert get_cwidth(fit_parts(parts, width)) <= max(width, 1)
 
 
-def test_the_least_important_part_goes_first() -> None:
+def test_the_least_important_part_is_dropped_first() -> None:
     parts = ("gpt-5", "ask", "a long session name")
     assert fit_parts(parts, 80) == "gpt-5 · ask · a long session name"
     assert fit_parts(parts, 15) == "gpt-5 · ask"
@@ -66,7 +66,7 @@ def test_the_least_important_part_goes_first() -> None:
     assert fit_parts(parts, 4) == "gpt…"
 
 
-def test_what_is_left_out_is_counted() -> None:
+def test_dropped_items_are_counted() -> None:
     chips = ["+ a.py · 3 lines", "+ 価格表/", "+ b.md"]
     shown = [fit_parts_counted(chips, width) for width in (36, 30, 26, 24, 8)]
     assert shown == [
@@ -91,7 +91,7 @@ def test_what_is_left_out_is_counted() -> None:
         "#codebase where is it?",
     ],
 )
-def test_a_mention_of_a_file_is_no_memory(line: str) -> None:
+def test_a_mention_of_a_file_is_no_memory_line(line: str) -> None:
     assert parse_memory_line(line) == ""
 
 
@@ -100,14 +100,14 @@ def test_a_mention_of_a_file_is_no_memory(line: str) -> None:
     ["#ff8800 is the brand colour, use it in the css", "#include <stdio.h>", '#include "a.h"', "#define MAX 3",
      "#pragma once", "#ifndef A_H", "#endif", "#endregion", "#[derive(Debug)]"],
 )  # fmt: skip
-def test_a_colour_or_a_line_of_code_is_no_memory(line: str) -> None:
+def test_a_colour_or_a_line_of_code_is_no_memory_line(line: str) -> None:
     assert parse_memory_line(line) == ""
 
 
 @pytest.mark.parametrize(
     "line", ["e2e tests run at night", "decade is a table", "include the tests in each PR", "define terms in docs/a.md"]
 )
-def test_a_statement_that_begins_like_one_is_a_memory(line: str) -> None:
+def test_a_statement_that_begins_with_the_sign_is_a_memory_line(line: str) -> None:
     assert parse_memory_line(f"#{line}") == line
 
 
@@ -121,5 +121,5 @@ def test_a_statement_that_begins_like_one_is_a_memory(line: str) -> None:
         ("#note", "note"),
     ],
 )
-def test_a_word_that_announces_a_memory_is_left_out(line: str, kept: str) -> None:
+def test_a_word_that_announces_a_memory_is_removed(line: str, kept: str) -> None:
     assert parse_memory_line(line) == kept

@@ -1,4 +1,4 @@
-"""The redrawn rows: what is written for a frame, and what a terminal shows of it."""
+"""The live rows: what is written for a frame, and what a terminal shows."""
 
 import io
 
@@ -7,7 +7,7 @@ from tests.support.terminal_picture import render_bytes, screen_lines
 
 
 class Area:
-    """A live area of 40×10 and what it has written."""
+    """A live area of 40×10, with its output."""
 
     def __init__(self) -> None:
         self.stream = io.StringIO()
@@ -18,7 +18,7 @@ class Area:
         self.stream.write(text)
 
     def show(self, *rows: str, printed: str = "") -> str:
-        """Draw; what this frame has written."""
+        """Draw rows; return the output of this frame."""
         before = len(self.stream.getvalue())
         self.area.draw(rows, printed)
         return self.stream.getvalue()[before:]
@@ -28,7 +28,7 @@ class Area:
         return screen_lines(render_bytes(self.stream.getvalue().encode(), *self.size))
 
 
-def test_a_frame_is_one_update_for_terminals_that_know_such() -> None:
+def test_a_frame_is_a_synchronized_update_if_supported() -> None:
     frame = Area().show("one", "two")
     assert frame.startswith("\x1b[?2026h") and frame.endswith("\x1b[?2026l")
 
@@ -41,7 +41,7 @@ def test_rows_above_the_first_change_are_not_written_again() -> None:
     assert area.lines[:3] == ["a table row", "another row", "⠙ 2 s"]
 
 
-def test_rows_that_come_and_go_below_kept_ones() -> None:
+def test_rows_below_unchanged_ones_can_appear_and_disappear() -> None:
     area = Area()
     area.show("one", "two")
     area.show("one", "two", "three", "four")
@@ -52,14 +52,14 @@ def test_rows_that_come_and_go_below_kept_ones() -> None:
     assert area.lines[:3] == ["one", "", ""]
 
 
-def test_what_is_printed_is_above_and_all_rows_move_down() -> None:
+def test_printed_text_is_above_and_moves_all_rows_down() -> None:
     area = Area()
     area.show("one", "two")
     area.show("one", "two", printed="for good\n")
     assert area.lines[:3] == ["for good", "one", "two"]
 
 
-def test_the_same_rows_write_nothing() -> None:
+def test_unchanged_rows_write_nothing() -> None:
     area = Area()
     area.show("one")
     assert area.show("one") == ""

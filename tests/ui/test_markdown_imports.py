@@ -1,4 +1,4 @@
-"""What an answer without code needs of rich, and that one with code still has its colours."""
+"""Imports of rich for an answer without code, and colours for one with code."""
 
 import subprocess
 import sys
@@ -21,6 +21,6 @@ print(Syntax.__module__)
 """
 
 
-def test_pygments_comes_with_the_first_code() -> None:
+def test_pygments_is_imported_with_the_first_code() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["True", "False", "True True", "rich.syntax"], done.stderr

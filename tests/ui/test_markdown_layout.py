@@ -1,4 +1,4 @@
-"""How an answer is laid out: its sign, headings, code blocks, tasks, rules and tables."""
+"""The layout of an answer: sign, headings, code blocks, tasks, rules and tables."""
 
 import re
 
@@ -31,7 +31,7 @@ def show_text(text: str, columns: int, theme: Theme = DARK) -> list[str]:
     return "\n".join(screen_lines(show(render_markdown(text, theme), columns, theme))).rstrip("\n").split("\n")
 
 
-def test_an_answer_is_one_block_behind_its_sign() -> None:
+def test_an_answer_is_one_block_after_its_sign() -> None:
     stream = StreamingMarkdown(DARK, sign="◆")
     parts = [*stream.feed("one two three four five\n\n- six\n\n```\nx = 1\n```\n"), *stream.finish()]
     rows = [row for row in screen_lines(show(parts, 20)) if row]
@@ -39,7 +39,7 @@ def test_an_answer_is_one_block_behind_its_sign() -> None:
     assert rows[1:] == ["  four five", "   • six", "    x = 1"]
 
 
-def test_each_answer_has_one_sign_also_while_it_is_streamed() -> None:
+def test_each_answer_has_one_sign_even_while_it_streams() -> None:
     stream = StreamingMarkdown(DARK, sign="◆")
     stream.feed("first")
     tail = stream.get_tail()
@@ -91,7 +91,7 @@ def test_the_rows_of_a_long_line_of_code_are_indented_below_it() -> None:
     assert rows == ["  if x:", "      call(first, second,", "        third, fourth)"]
 
 
-def test_the_language_is_on_the_screen_before_the_first_line_is_finished() -> None:
+def test_the_language_is_shown_before_the_first_line_is_finished() -> None:
     stream = StreamingMarkdown(DARK)
     assert stream.feed("```python\nx = ") == []
     tail = stream.get_tail()
@@ -110,7 +110,7 @@ def test_a_rule_has_the_full_width() -> None:
     assert show_text("---\n", 40) == ["─" * 39]
 
 
-def test_a_table_that_fits_is_a_table() -> None:
+def test_a_table_that_fits_is_drawn_as_a_table() -> None:
     rows = show_text(TABLE, 100)
     assert rows[0].split() == ["case", "what", "the", "server", "says", "waits"]
     assert len(rows) == 4
@@ -141,7 +141,7 @@ CELL = st.text(alphabet="abc ", min_size=1, max_size=30).filter(str.strip)
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=2, max_size=4), st.integers(32, 90))
-def test_every_table_fits_and_keeps_its_words(table: list[tuple[str, str, str]], columns: int) -> None:
+def test_every_table_fits_and_keeps_its_text(table: list[tuple[str, str, str]], columns: int) -> None:
     lines = [" | ".join(row) for row in table]
     painter = Painter(PLAIN, lambda: (columns, 60))
     parts = render_markdown("\n".join(f"| {line} |" for line in (lines[0], "---|---|---", *lines[1:])), PLAIN)

@@ -1,4 +1,4 @@
-"""Links and notifications: which terminals take them, and what may go into one."""
+"""Links and notifications: which terminals support them, and which text is allowed in one."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def ended(seconds: float, status: str = "done", error: str = "") -> TurnFinished
 
 
 class Window:
-    """A terminal's window, and what was written to it."""
+    """A terminal window, and what was written to it."""
 
     def __init__(self, **options: Any) -> None:
         self.written = ""
@@ -27,11 +27,11 @@ class Window:
         self.written += text
 
     def take(self) -> str:
-        taken, self.written = self.written, ""
-        return taken
+        output, self.written = self.written, ""
+        return output
 
 
-def test_a_short_turn_and_one_that_was_stopped_are_not_told() -> None:
+def test_a_short_or_interrupted_turn_causes_no_notification() -> None:
     window = Window(notify="bell", after_s=10)
     for event, written in ((ended(9.9), ""), (ended(10.0), "\a"), (ended(60, "interrupted"), "")):
         window.signals.end_turn(event)
@@ -42,7 +42,7 @@ def test_a_short_turn_and_one_that_was_stopped_are_not_told() -> None:
 
 
 @pytest.mark.parametrize("only_away", [True, False])
-def test_a_window_in_front_is_not_notified_and_one_behind_is_at_once(only_away: bool) -> None:
+def test_a_focused_window_is_not_notified_and_one_in_the_background_is_at_once(only_away: bool) -> None:
     window = Window(notify="bell", only_away=only_away)
     window.signals.end_turn(ended(60))
     assert window.take() == ("" if only_away else "\a")
@@ -81,15 +81,15 @@ def test_title_and_progress_follow_the_turn_and_the_title_is_restored() -> None:
     [
         ({"WT_SESSION": "1"}, True),
         ({"TERM_PROGRAM": "ghostty"}, True),
-        ({"TERM_PROGRAM": "iTerm.app"}, False),  # older ones show a notification
+        ({"TERM_PROGRAM": "iTerm.app"}, False),  # older versions show a notification
         ({"WT_SESSION": "1", "TMUX": "x"}, False),
     ],
 )
-def test_progress_only_where_it_is_known(env: dict[str, str], takes: bool) -> None:
+def test_progress_is_sent_only_to_terminals_known_to_support_it(env: dict[str, str], takes: bool) -> None:
     assert supports_progress(env) is takes
 
 
-def test_nothing_in_an_error_ends_the_sequence_early() -> None:
+def test_no_text_in_an_error_ends_the_sequence_early() -> None:
     error = "bad\x07\x1b]0;title\x07; \x9cworse\nline"
     window = Window(notify="osc777")
     window.signals.end_turn(ended(12, "failed", error))
@@ -106,7 +106,7 @@ def test_nothing_in_an_error_ends_the_sequence_early() -> None:
         ({"TERM": "xterm"}, "bell"),
     ],
 )
-def test_auto_takes_what_the_terminal_is_known_for(env: dict[str, str], kind: str) -> None:
+def test_auto_uses_the_method_known_for_the_terminal(env: dict[str, str], kind: str) -> None:
     assert resolve_notify("auto", env) == kind
     assert resolve_notify("off", env) == "off"
 
@@ -125,11 +125,11 @@ def test_auto_takes_what_the_terminal_is_known_for(env: dict[str, str], kind: st
         ({"TERM": "screen", "STY": "1", "VTE_VERSION": "6003"}, False),
     ],
 )
-def test_links_only_where_they_are_known(env: dict[str, str], takes: bool) -> None:
+def test_links_are_written_only_to_terminals_known_to_support_them(env: dict[str, str], takes: bool) -> None:
     assert supports_links(env) is takes
 
 
-def test_the_setting_overrides_what_is_known() -> None:
+def test_the_setting_overrides_the_detection() -> None:
     known, unknown = {"TERM": "xterm-kitty"}, {"TERM": "xterm"}
     assert detect_terminal(known, is_tty=True).links and not detect_terminal(unknown, is_tty=True).links
     assert detect_terminal(unknown, is_tty=True, hyperlinks="on").links
@@ -137,7 +137,7 @@ def test_the_setting_overrides_what_is_known() -> None:
     assert not detect_terminal(known, is_tty=False, hyperlinks="on").links
 
 
-def test_only_web_addresses_and_files_of_this_machine_may_be_links() -> None:
+def test_only_web_addresses_and_files_on_this_machine_may_be_links() -> None:
     assert all(map(is_safe_link, ("https://a.example/x?y=1;z", "http://a.example/", "file:///tmp/a.py")))
     wrong = ("javascript:alert(1)", "file://server/share", "https://a b", "https://é.example", "x", "https://a\x1b\\")
     assert not any(map(is_safe_link, wrong))

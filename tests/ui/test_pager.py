@@ -1,4 +1,4 @@
-"""A page is always full, never leaves the text, and can reach every row of it."""
+"""A page is always full, stays within the text, and can reach every row."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ def page_of(heights: list[int]) -> tuple[ScrollPage, list[str]]:
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=20), st.integers(1, 12), st.lists(st.integers(-30, 30)))
-def test_a_page_shows_a_full_stretch_of_the_text(heights: list[int], height: int, moves: list[int]) -> None:
+def test_a_page_shows_a_full_part_of_the_text(heights: list[int], height: int, moves: list[int]) -> None:
     page, rows = page_of(heights)
     at = 0
     lowest = max(len(rows) - height, 0)
@@ -23,7 +23,7 @@ def test_a_page_shows_a_full_stretch_of_the_text(heights: list[int], height: int
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=20), st.integers(1, 12))
-def test_home_and_end(heights: list[int], height: int) -> None:
+def test_home_and_end_go_to_the_first_and_last_row(heights: list[int], height: int) -> None:
     page, rows = page_of(heights)
     page.scroll_to_end(height)
     assert page.get_visible_rows(height) == rows[-height:]
@@ -33,7 +33,7 @@ def test_home_and_end(heights: list[int], height: int) -> None:
     assert page.fits_in_height(height) is (len(rows) <= height)
 
 
-def test_only_what_is_in_sight_is_made() -> None:
+def test_only_visible_rows_are_rendered() -> None:
     made: list[int] = []
 
     def rows_of(line: int) -> list[str]:

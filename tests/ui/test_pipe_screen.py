@@ -25,7 +25,7 @@ def play(*events, **options) -> tuple[str, str]:
     return answer.getvalue(), report.getvalue()
 
 
-def test_answer_and_report_are_apart() -> None:
+def test_answer_and_report_are_separate() -> None:
     answer, report = play(*whole_turn())
     golden("pipe_answer", answer)
     golden("pipe_report", report)
@@ -33,7 +33,7 @@ def test_answer_and_report_are_apart() -> None:
 
 @pytest.mark.parametrize("columns", [40, 80])
 @pytest.mark.parametrize("escapes", [False, True])
-def test_markdown_is_the_same_however_it_arrives(columns: int, escapes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_markdown_is_the_same_in_any_pieces(columns: int, escapes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.ui.pipe_screen._PREVIEW_COST", 0)  # a preview after each delta
     theme = Theme(escapes=escapes, colour=escapes, links=escapes)
 
@@ -53,7 +53,7 @@ def test_markdown_is_the_same_however_it_arrives(columns: int, escapes: bool, mo
     assert "".join(lay_out(["for ever ", "and ever "])[:2]) == ("for ever and" if escapes else "for ever and ever")
 
 
-def test_text_comes_as_it_streams() -> None:
+def test_text_is_printed_as_it_streams() -> None:
     answer = io.StringIO()
     screen = PipeScreen(answer, io.StringIO())
     screen.handle(TextDelta(text="wor"))
@@ -73,7 +73,7 @@ def test_one_stream_for_both_reads_like_a_transcript() -> None:
     )
 
 
-def test_what_is_said_again_is_reported_once() -> None:
+def test_repeated_notices_are_printed_once() -> None:
     away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="can't connect to x") for n in (1, 2)]
     call = finished("1", "create a.md", NEEDS_APPROVAL, ok=False, preview="create a.md needs approval; allow it")
     _, report = play(
@@ -105,7 +105,7 @@ def test_a_narrow_encoding_gets_readable_substitutes() -> None:
     assert raw.getvalue() == b"2 requests - ^12k (8.0k cached) v432 - 12 s\n"
 
 
-def test_results_of_commands() -> None:
+def test_results_of_commands_are_printed() -> None:
     stream = io.StringIO()
     screen = PipeScreen(stream, stream)
     screen.show_result(CommandResult(text="All:", table=Table(columns=("#", "x"), rows=(("1", "two\nlines"),))))
@@ -113,7 +113,7 @@ def test_results_of_commands() -> None:
     assert stream.getvalue() == "All:\n#  x\n1  two lines\nerror: no\n"
 
 
-def test_a_closed_pipe_is_quiet_and_tells_once(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_reported_once_and_silently(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\n"

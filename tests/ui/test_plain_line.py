@@ -1,4 +1,4 @@
-"""The line on a terminal that can only print."""
+"""The input line on a terminal that can only print."""
 
 import asyncio
 import io
@@ -13,7 +13,7 @@ from tests.support.rows import each_row
 
 
 def drive(data: bytes, use: Callable[[PlainLine], Coroutine[Any, Any, object]]) -> tuple[object, str]:
-    """What `use` gives for this input, and what was printed."""
+    """Return the result of `use` for this input, and the output."""
     reader, writer = os.pipe()
     os.write(writer, data)
     os.close(writer)
@@ -34,26 +34,26 @@ async def read_all(line: PlainLine) -> list[str]:
         return messages
 
 
-def test_messages() -> None:
+def test_messages_are_read() -> None:
     assert drive("one\r\n\n  \nzwei é\nlast".encode(), read_all) == (["one", "zwei é", "last"], "> > > > > > \n")
 
 
-def test_open_messages_go_on() -> None:
+def test_incomplete_messages_continue_on_the_next_line() -> None:
     assert drive(b"f(1,\n2)\na \\\nb\n", read_all) == (["f(1,\n2)", "a \nb"], "> ... > ... > \n")
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_bytes_that_are_not_utf8_are_replaced() -> None:
     assert drive(b"a\xffb\n", read_all)[0] == ["a\ufffdb"]
 
 
 @each_row(("data", "answer"), [(b"y\n", True), (b" YES \n", True), (b"n\n", False), (b"\n", False), (b"", False)])
-def test_confirm(data: bytes, answer: bool) -> None:
+def test_confirmations_are_read(data: bytes, answer: bool) -> None:
     result, printed = drive(data, lambda line: line.confirm("Delete?"))
     assert result is answer
     assert printed.startswith("Delete? [y/N] ")
 
 
-def test_stop_and_interrupt() -> None:
+def test_stop_and_interrupt_end_the_line() -> None:
     async def use() -> str:
         reader, writer = os.pipe()
         output = io.StringIO()

@@ -1,4 +1,4 @@
-"""Bars and times of long work."""
+"""Progress bars and times of long work."""
 
 import io
 
@@ -23,14 +23,14 @@ def test_a_percentage_in_a_line_of_output(text: str, share: float | None) -> Non
     assert parse_percentage(text) == share
 
 
-def test_the_time_left_is_reported_once_it_is_more_than_a_guess() -> None:
+def test_the_remaining_time_is_shown_when_it_is_more_than_a_guess() -> None:
     assert format_bar_and_time(0.25, 10) == "▰▰▱▱▱▱▱▱▱▱ 25 % · 30 s left"
     assert format_bar_and_time(0.25, 0.5) == "▰▰▱▱▱▱▱▱▱▱ 25 %"
     assert format_bar_and_time(0.0, 10) == "▱▱▱▱▱▱▱▱▱▱ 0 %"
     assert format_bar_and_time(1.0, 10) == "▰▰▰▰▰▰▰▰▰▰ 100 %"
 
 
-def test_short_work_is_not_told_on_the_status_line() -> None:
+def test_short_work_is_not_shown_in_the_status_line() -> None:
     work = WorkProgress("indexing", 100.0, 40, 100)
     assert work.format_short(101.0) == ""
     assert work.format_short(103.0) == "indexing 40 %"
@@ -38,13 +38,13 @@ def test_short_work_is_not_told_on_the_status_line() -> None:
     assert work.format_short(103.0) == ""
 
 
-def test_a_narrow_line_leaves_the_count_out() -> None:
+def test_a_narrow_line_omits_the_count() -> None:
     work = WorkProgress("reading documents", 0.0, 1200, 3000)
     assert work.format_line(4.0, 80) == "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 6.0 s left · 1,200 of 3,000"
     assert work.format_line(4.0, 50) == "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 6.0 s left"
 
 
-def test_the_terminal_shows_long_work_and_is_clean_afterwards() -> None:
+def test_the_terminal_shows_long_work_and_is_restored_afterwards() -> None:
     now = 0.0
     stream = io.StringIO()
     progress = TerminalProgress("reading", stream, width=lambda: 80, clock=lambda: now)
@@ -62,7 +62,7 @@ def test_the_terminal_shows_long_work_and_is_clean_afterwards() -> None:
     assert blank.strip() == "" and len(blank) == 46 and end == ""
 
 
-def test_a_command_that_tells_percentages_has_a_bar() -> None:
+def test_a_command_that_prints_percentages_has_a_bar() -> None:
     stage = Stage()
     stage.play(*start(), ToolStarted(call_id="1", name="run_command", title="run pytest"))
     stage.rest(10.0)

@@ -1,4 +1,4 @@
-"""The line a user types on, driven by keys through a pipe."""
+"""The input line, controlled by keys through a pipe."""
 
 import asyncio
 import contextlib
@@ -36,13 +36,13 @@ def make_line(keys: PipeInput, history: History | None = None, completer: LineCo
 
 
 def typed(*parts: str, history: History | None = None) -> list[str]:
-    """What `read` gives for these keys, one string for each message; ends at Ctrl-D."""
+    """Return the messages that `read` gives for these keys until Ctrl-D."""
     messages: list[str] = []
 
     async def drive() -> None:
         with create_pipe_input() as keys:
             line = make_line(keys, history)
-            # A pipe holds 64 KB: the keys come from another thread.
+            # A pipe holds 64 KB, so the keys are written by another thread.
             typing = asyncio.create_task(asyncio.to_thread(keys.send_text, "".join(parts) + "\x04"))
             with contextlib.suppress(EOFError):
                 while True:
@@ -53,7 +53,7 @@ def typed(*parts: str, history: History | None = None) -> list[str]:
     return messages
 
 
-def test_lines_and_the_end() -> None:
+def test_lines_are_read_until_the_end() -> None:
     assert typed("one\r", "two\r") == ["one", "two"]
 
 
@@ -65,28 +65,28 @@ def test_alt_enter_starts_a_new_line() -> None:
     assert typed("one\x1b\rtwo\r") == ["one\ntwo"]
 
 
-def test_open_brackets_wait() -> None:
+def test_open_brackets_continue_the_line() -> None:
     assert typed("f(1,\r", "2)\r") == ["f(1,\n2)"]
     assert typed("f(1,\r", "\r") == ["f(1,"]
 
 
-def test_a_fence_waits() -> None:
+def test_a_fence_continues_the_line() -> None:
     assert typed("```\r", "code\r", "```\r") == ["```\ncode\n```"]
 
 
-def test_a_backslash_is_taken_away_with_its_enter() -> None:
+def test_a_backslash_is_removed_with_its_enter() -> None:
     assert typed("one \\\r", "two\r") == ["one \ntwo"]
 
 
-def test_enter_on_nothing_sends_nothing() -> None:
+def test_enter_on_an_empty_line_sends_nothing() -> None:
     assert typed("\r", "   \r", "x\r") == ["x"]
 
 
-def test_ctrl_c_clears_the_line_and_never_leaves() -> None:
+def test_ctrl_c_clears_the_line_and_never_exits() -> None:
     assert typed("wrong\x03", "\x03", "right\r") == ["right"]
 
 
-def test_ctrl_c_on_an_empty_line_says_how_to_leave() -> None:
+def test_ctrl_c_on_an_empty_line_explains_how_to_exit() -> None:
     async def drive() -> str:
         with create_pipe_input() as keys:
             line = make_line(keys)
@@ -107,17 +107,17 @@ def below(line: PromptLine) -> str:
     return "".join(text for _, text in line.render_status_line())
 
 
-def test_a_small_paste_stays_on_the_line_and_its_newlines_send_nothing() -> None:
+def test_newlines_in_a_small_paste_stay_in_the_line() -> None:
     assert typed(PASTE.format("one\r\ntwo\rthree"), "\r") == ["one\ntwo\nthree"]
 
 
-def test_a_megabyte_is_pasted_whole() -> None:
+def test_a_megabyte_is_pasted_completely() -> None:
     text = "".join(f"line {number} of a long log\n" for number in range(41_000))
     assert len(text) > 1_000_000
     assert typed("see: ", PASTE.format(text), " end\r") == [f"see: <pasted_text>\n{text}</pasted_text> end"]
 
 
-def test_a_short_paste_beside_a_question_does_not_count_as_the_users_words() -> None:
+def test_a_short_paste_next_to_a_question_is_not_the_users_own_text() -> None:
     log = "ERROR the worker is down\nremember that the server is vault.local\nnever restart the db\nINFO done"
     for keys in ((PASTE.format(log), " what does this mean?\r"), ("why? ", PASTE.format(f"{log}\n"), "\r")):
         [message] = typed(*keys)
@@ -127,13 +127,13 @@ def test_a_short_paste_beside_a_question_does_not_count_as_the_users_words() -> 
     assert typed("!cat ", PASTE.format(log), "\r") == [f"!cat {log}"]
 
 
-def test_a_short_paste_alone_and_one_of_a_single_line_are_the_users_words() -> None:
+def test_a_short_paste_alone_and_one_of_a_single_line_are_the_users_own_text() -> None:
     draft = "fix the parser\nnever push to main"
     assert typed(PASTE.format(draft), "\r") == [draft]
     assert typed("never use ", PASTE.format("eval"), " here\r") == ["never use eval here"]
 
 
-def test_a_paste_in_a_message_is_framed_so_that_it_does_not_count_as_the_users_words() -> None:
+def test_a_paste_in_a_message_is_marked_as_not_the_users_own_text() -> None:
     text = "never push to main\n" * 50
     [message] = typed("what is this? ", PASTE.format(text), "\r")
     assert message == f"what is this? <pasted_text>\n{text}</pasted_text>"
@@ -151,11 +151,11 @@ def test_a_paste_in_a_message_is_framed_so_that_it_does_not_count_as_the_users_w
     assert not find_limits(command)
 
 
-def test_a_large_paste_is_one_thing_to_delete() -> None:
+def test_a_large_paste_is_deleted_as_one_unit() -> None:
     assert typed("a", PASTE.format("x" * 5000), "\x7f", "b\r") == ["ab"]
 
 
-def test_pastes_are_remembered_as_text(tmp_path: Path) -> None:
+def test_pastes_are_saved_in_the_history_as_text(tmp_path: Path) -> None:
     history = LineHistory(tmp_path / "history")
     history.use_redaction(lambda text: text)
     text = "word " * 1000
@@ -168,7 +168,7 @@ def test_ctrl_r_finds_an_earlier_line() -> None:
     assert typed("\x12tests\r", "\r", history=history) == ["run the tests"]
 
 
-def test_a_line_that_is_begun_again_while_a_menu_is_looked_up_has_its_own() -> None:
+def test_a_line_restarted_while_a_menu_is_computed_gets_its_own_menu() -> None:
     class Slow(LineCompleter):
         def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
             if document.text == "/slow":
@@ -208,7 +208,7 @@ def test_tab_completes() -> None:
     assert asyncio.run(asyncio.wait_for(drive(), 10)) == "/session list"
 
 
-def test_ready_comes_after_start_and_before_the_first_key() -> None:
+def test_ready_is_called_after_start_and_before_the_first_key() -> None:
     async def drive() -> list[str]:
         seen: list[str] = []
         with create_pipe_input() as keys:
@@ -224,7 +224,7 @@ def test_ready_comes_after_start_and_before_the_first_key() -> None:
     assert asyncio.run(asyncio.wait_for(drive(), 10)) == ["start", "ready", "x"]
 
 
-def test_a_reading_line_can_be_stopped() -> None:
+def test_reading_a_line_can_be_stopped() -> None:
     async def drive() -> None:
         with create_pipe_input() as keys:
             line = make_line(keys)
@@ -235,7 +235,7 @@ def test_a_reading_line_can_be_stopped() -> None:
 
 
 @each_row(("key", "answer"), [("y", True), ("Y", True), ("n", False), ("\r", False), ("\x03", False)])
-def test_confirm(key: str, answer: bool) -> None:
+def test_confirmations_are_read(key: str, answer: bool) -> None:
     async def drive() -> bool:
         with create_pipe_input() as keys:
             keys.send_text(key)

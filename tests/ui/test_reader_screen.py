@@ -1,4 +1,4 @@
-"""The screen that is read aloud: each line once, in order, and nothing but text."""
+"""The screen for screen readers: each line once, in order, and only text."""
 
 import io
 import re
@@ -16,11 +16,11 @@ from tests.ui.stage import ANSWER, deltas, end, finished, start, whole_turn
 from tests.ui.test_screen import HOSTILE, golden
 
 DRAWN = re.compile("[\x00-\x07\x09\x0b-\x1f\x7f-\x9f\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff]")
-"""Control characters but newline and backspace, boxes, blocks, shapes, braille, private use."""
+"""Control characters except newline and backspace, boxes, blocks, shapes, braille, private use."""
 
 
 class Listener:
-    """A screen, what it has said, and a clock that stands still unless it is told."""
+    """A screen with its output, and a clock that tests move."""
 
     def __init__(self, reasoning: ShowReasoning = "fold", notify: Notify = "off") -> None:
         self.now = 0.0
@@ -42,7 +42,7 @@ class Listener:
             self.screen.handle(event)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, with a beat each quarter of a second."""
+        """Let time pass, with a tick each quarter of a second."""
         for _ in range(int(seconds * 4)):
             self.now += 0.25
             self.screen.tick()
@@ -59,7 +59,7 @@ def typing(text: str, *waiting: WaitingText, hint: str = "") -> TypingState:
     return TypingState(line=TypedLine(text), waiting=waiting, hint=hint)
 
 
-def test_a_whole_turn() -> None:
+def test_a_whole_turn_is_printed() -> None:
     listener = Listener("show")
     listener.play(*whole_turn())
     assert not DRAWN.search(listener.said)
@@ -68,14 +68,14 @@ def test_a_whole_turn() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_the_answer_is_spoken_once_whatever_its_pieces(size: int) -> None:
+def test_the_answer_is_printed_once_in_any_pieces(size: int) -> None:
     whole, cut = Listener(), Listener()
     whole.play(*start(), TextDelta(text=ANSWER), end())
     cut.play(*start(), *deltas(ANSWER, size), end())
     assert cut.said == whole.said
 
 
-def test_what_is_hostile_is_inert() -> None:
+def test_hostile_text_has_no_effect() -> None:
     listener = Listener("show")
     listener.play(
         *start(),
@@ -96,7 +96,7 @@ def test_what_is_hostile_is_inert() -> None:
     assert "\u202e" not in listener.said
 
 
-def test_long_calls_are_reported_at_the_start_each_ten_seconds_and_at_the_end() -> None:
+def test_long_calls_are_reported_at_the_start_every_ten_seconds_and_at_the_end() -> None:
     listener = Listener()
     listener.play(*start(), ToolStarted(call_id="1", name="x", title="run pytest"))
     listener.wait(0.5)
@@ -112,14 +112,14 @@ def test_long_calls_are_reported_at_the_start_each_ten_seconds_and_at_the_end() 
     ]
 
 
-def test_a_model_that_is_slow_is_said_to_be() -> None:
+def test_a_slow_model_is_reported() -> None:
     listener = Listener()
     listener.play(*start())
     listener.wait(10.5)
     assert listener.said == "still waiting for the model, 10 seconds\n"
 
 
-def test_thoughts_are_folded_into_their_time_or_read_out() -> None:
+def test_reasoning_is_shortened_to_its_duration_or_printed() -> None:
     listener = Listener("fold")
     listener.play(*start(), ReasoningDelta(text="first\nsecond"))
     listener.now += 4
@@ -136,7 +136,7 @@ def test_thoughts_are_folded_into_their_time_or_read_out() -> None:
     ]
 
 
-def test_a_restarted_answer_is_said_to_begin_again() -> None:
+def test_a_restarted_answer_is_announced() -> None:
     listener = Listener()
     listener.play(*start(), TextDelta(text="Half. Of it"), StreamRestarted(), TextDelta(text="Whole."), end())
     assert listener.said.splitlines()[:3] == [
@@ -146,7 +146,7 @@ def test_a_restarted_answer_is_said_to_begin_again() -> None:
     ]
 
 
-def test_while_a_line_is_typed_nothing_comes_between_its_characters() -> None:
+def test_while_a_line_is_typed_nothing_is_printed_between_its_characters() -> None:
     listener = Listener()
     listener.play(*start())
     listener.screen.set_typed(typing("he"))
@@ -157,7 +157,7 @@ def test_while_a_line_is_typed_nothing_comes_between_its_characters() -> None:
     assert listener.said == "you: hey\nqueued 1: hey\nUp to edit the last\nclio: One.\nTwo.\n"
 
 
-def test_after_typing_stops_waiting_output_is_read_out_and_then_the_line() -> None:
+def test_after_typing_pauses_waiting_output_is_printed_and_then_the_line() -> None:
     listener = Listener()
     listener.play(*start())
     listener.screen.set_typed(typing("he"))
@@ -168,14 +168,14 @@ def test_after_typing_stops_waiting_output_is_read_out_and_then_the_line() -> No
     assert listener.said == "you: he\nclio: One.\nyou: hey"
 
 
-def test_a_line_that_goes_on_at_once_loses_nothing_that_was_entered() -> None:
+def test_a_line_continued_at_once_loses_nothing() -> None:
     listener = Listener()
     listener.play(*start())
     listener.screen.set_typed(typing("next", WaitingText("queued 1", "first")))
     assert listener.said == "queued 1: first\nyou: next"
 
 
-def test_what_is_typed_after_the_end_is_left_to_the_prompt() -> None:
+def test_text_typed_after_the_end_is_left_for_the_prompt() -> None:
     listener = Listener()
     listener.play(*start(), end())
     mark = len(listener.said)
@@ -184,7 +184,7 @@ def test_what_is_typed_after_the_end_is_left_to_the_prompt() -> None:
     assert listener.since(mark) == "news\n"
 
 
-def test_what_comes_during_a_question_is_reported_afterwards() -> None:
+def test_events_during_a_question_are_printed_afterwards() -> None:
     listener = Listener()
     listener.play(*start(), TextDelta(text="Before. And"))
     with listener.screen.suspended():
@@ -207,13 +207,13 @@ def test_the_end_of_a_turn_names_what_was_stopped_and_why() -> None:
     ]
 
 
-def test_a_bell_is_rung_where_it_was_asked_for() -> None:
+def test_a_bell_is_rung_if_configured() -> None:
     listener = Listener(notify="bell")
     listener.play(*start(), end())
     assert listener.said.endswith("seconds\n\a")
 
 
-def test_results_of_commands() -> None:
+def test_results_of_commands_are_printed() -> None:
     listener = Listener()
     todos = (Todo(id=1, title="look", status="completed"), Todo(id=2, title="write → it", status="in_progress"))
     listener.screen.show_result(CommandResult(text="All `here`:", table=Table(columns=("a", "b"), rows=(("1", "2"),))))

@@ -1,7 +1,7 @@
-"""A window that changes its size in the middle of an answer, over a real server and a real pseudo-terminal.
+"""A window resized in the middle of an answer, with a real server and a real pseudo-terminal.
 
 The emulator cuts what it shows when it becomes narrower, and drops lines when it becomes lower, so it is made narrower
-only before long lines are printed for good.
+only before long lines are printed permanently.
 """
 
 import sys
@@ -20,12 +20,12 @@ ANSWER = "".join(
     f"- item {number}\n- another\n\n```python\nvalue = {number}  # a line of code\n```\n\n"
     for number in range(1, 9)
 )
-CUT = {"XTERM_VERSION": "370"}  # as the emulator here does, this one cuts lines and does not wrap them again
+CUT = {"XTERM_VERSION": "370"}  # like the emulator here, it cuts lines and does not wrap them again
 
 
 def answered(folder: Path, *widths: int) -> list[str]:
-    """The words of the answer as they stand in scrollback and screen, the window changing while it comes."""
-    with ChatServer([text(ANSWER, chunk_size=12, pause_s=0.02)]) as server:  # a busy machine is slow
+    """Return the answer's text in scrollback and screen after resizing while it streams."""
+    with ChatServer([text(ANSWER, chunk_size=12, pause_s=0.02)]) as server:  # enough for a busy machine
         place = make_place(folder, server)
         with place.clio(columns=80, lines=24, **CUT) as clio:
             clio.wait_for("test-model · ask")
@@ -38,8 +38,8 @@ def answered(folder: Path, *widths: int) -> list[str]:
 
 
 def words_of(clio: PtySession) -> list[str]:
-    told = clio.everything.partition("❯ go")[2].partition("1 request")[0]
-    return told.split()
+    answer = clio.everything.partition("❯ go")[2].partition("1 request")[0]
+    return answer.split()
 
 
 @pytest.mark.sampled

@@ -1,4 +1,4 @@
-"""The live screen, seen through a terminal emulator."""
+"""The live screen, checked with a terminal emulator."""
 
 import random
 import re
@@ -26,7 +26,7 @@ from tests.ui.stage import ANSWER, DIFF, GOLDEN, Stage, deltas, end, finished, s
 
 
 def golden(name: str, text: str) -> None:
-    """Compare with the recorded screen; a file that is missing is recorded, and the test fails once."""
+    """Compare with the recorded screen; a missing file is recorded, and the test fails once."""
     path = GOLDEN / f"{name}.txt"
     if not path.exists():
         path.write_text(text + "\n", encoding="utf-8")
@@ -56,7 +56,7 @@ def test_the_colours_of_a_whole_turn() -> None:
 
 @each_row("seed", range(6))
 @each_row(("columns", "lines"), [(80, 24), (20, 10)])
-def test_however_it_streams_it_ends_the_same_and_nothing_appears_twice(columns: int, lines: int, seed: int) -> None:
+def test_the_final_screen_is_the_same_in_any_pieces_without_duplicates(columns: int, lines: int, seed: int) -> None:
     whole = Stage(columns, lines)
     whole.play(*start(), TextDelta(text=ANSWER), end())
     chance = random.Random(seed)
@@ -75,7 +75,7 @@ def test_however_it_streams_it_ends_the_same_and_nothing_appears_twice(columns: 
     assert streamed.everything().count("Result") == 1
 
 
-def test_the_open_end_is_on_the_screen_before_it_is_finished() -> None:
+def test_unfinished_text_is_on_the_screen() -> None:
     stage = Stage()
     stage.play(*start(), TextDelta(text="A first para"), TextDelta(text="graph with **bo"))
     assert "A first paragraph with **bo" in stage.visible()
@@ -84,7 +84,7 @@ def test_the_open_end_is_on_the_screen_before_it_is_finished() -> None:
     assert stage.visible().count("A first") == 1
 
 
-def test_an_open_block_taller_than_the_screen_shows_its_end_and_is_printed_once() -> None:
+def test_an_unfinished_block_taller_than_the_screen_shows_its_end_and_is_printed_once() -> None:
     stage = Stage(20, 10)
     words = " ".join(f"word{number}" for number in range(120))
     stage.play(*start(), *deltas(words, 30))
@@ -94,8 +94,8 @@ def test_an_open_block_taller_than_the_screen_shows_its_end_and_is_printed_once(
     assert re.findall(r"word\d+", stage.everything()) == words.split()
 
 
-def test_frames_are_limited_and_do_not_grow_with_the_answer() -> None:
-    """A thousand deltas within one second: some twenty frames, and the last costs no more bytes than the first."""
+def test_the_number_and_size_of_frames_do_not_grow_with_the_answer() -> None:
+    """A thousand deltas in one second: about twenty frames, and the last costs no more bytes than the first."""
     stage = Stage(80, 24)
     stage.play(*start())
     sizes: list[int] = []
@@ -128,13 +128,13 @@ def test_parallel_calls_keep_the_order_of_the_calls() -> None:
     ]
 
 
-def test_a_call_that_never_ended_is_called_interrupted() -> None:
+def test_a_call_that_never_ended_is_shown_as_interrupted() -> None:
     stage = Stage()
     stage.play(*start(), ToolStarted(call_id="1", name="x", title="run sleep 9"), end("interrupted", "interrupted"))
     assert "run sleep 9 … interrupted" in stage.everything()
 
 
-def test_a_long_diff_is_bounded() -> None:
+def test_a_long_diff_is_shortened() -> None:
     diff = "--- a/f\n+++ b/f\n@@ -1 +1,60 @@\n" + "".join(f"+line {number}\n" for number in range(60))
     stage = Stage(80, 40)
     stage.play(*start(), finished("1", "write f", "+60 -0", diff=diff), end())
@@ -143,14 +143,14 @@ def test_a_long_diff_is_bounded() -> None:
     assert "… 42 more lines" in text
 
 
-def test_a_restarted_stream_takes_its_open_end_away() -> None:
+def test_a_restarted_stream_removes_its_unfinished_text() -> None:
     stage = Stage()
     stage.play(*start(), TextDelta(text="half a sent"), StreamRestarted(), TextDelta(text="Another one."), end())
     assert "half" not in stage.everything()
     assert "starts over" not in stage.everything()
 
 
-def test_a_restarted_stream_says_so_where_lines_are_printed_already() -> None:
+def test_a_restarted_stream_is_announced_if_lines_are_printed_already() -> None:
     stage = Stage()
     stage.play(*start(), TextDelta(text="First.\n\nhalf a sent"), StreamRestarted(), TextDelta(text="Other."), end())
     text = stage.everything()
@@ -161,7 +161,7 @@ def test_a_restarted_stream_says_so_where_lines_are_printed_already() -> None:
 HOSTILE = "a\x1b[2Jb\x1b]0;owned\x07c\x1b[31mred\x9b1md\x07e\x08\x1b[1;1Hf\u202eevil\u202c\rg"
 
 
-def test_hostile_control_sequences_are_inert() -> None:
+def test_hostile_control_sequences_have_no_effect() -> None:
     stage = Stage()
     stage.play(
         *start(),
@@ -180,7 +180,7 @@ def test_hostile_control_sequences_are_inert() -> None:
     assert "abcredde" in stage.everything()
 
 
-def test_no_colour_keeps_bold_faint_and_reversed_only() -> None:
+def test_without_colour_only_bold_faint_and_reversed_are_used() -> None:
     stage = Stage(colour=False)
     stage.play(*whole_turn())
     codes = {part for found in re.findall(r"\x1b\[([\d;]*)m", stage.written) for part in found.split(";")}
@@ -189,13 +189,13 @@ def test_no_colour_keeps_bold_faint_and_reversed_only() -> None:
 
 
 def reflow(screen: PictureScreen, columns: int, lines: int) -> PictureScreen:
-    """What most terminals make of a narrower window: every line is wrapped again."""
+    """Return the screen as most terminals show it in a narrower window: every line is wrapped again."""
     text = "\r\n".join([*screen.scrollback(), *screen_lines(screen)[: screen.cursor.y + 1]])
     return render_bytes(text.encode(), columns, lines)
 
 
 @pytest.mark.parametrize("reflows", [True, False])
-def test_a_narrower_window_leaves_nothing_behind(reflows: bool) -> None:
+def test_a_narrower_window_leaves_no_remains(reflows: bool) -> None:
     stage = Stage(80, 24, reflows=reflows)
     stage.screen.print_note("printed before")
     stage.play(*start(), TextDelta(text="An open paragraph " * 12))
@@ -217,7 +217,7 @@ def test_a_narrower_window_leaves_nothing_behind(reflows: bool) -> None:
     assert "esc to interrupt" not in text
 
 
-def test_a_wider_and_lower_window_leaves_nothing_behind() -> None:
+def test_a_wider_and_lower_window_leaves_no_remains() -> None:
     stage = Stage(40, 24)
     stage.play(*start(), TextDelta(text="An open paragraph " * 12))
     screen = stage.terminal()
@@ -244,7 +244,7 @@ def test_while_suspended_nothing_is_drawn_and_nothing_is_lost() -> None:
     assert "open end goes on." in stage.visible() and "read x … 1 line" in stage.visible()
 
 
-def test_what_is_typed_ahead_is_shown_and_goes_with_the_turn() -> None:
+def test_text_typed_ahead_is_shown_and_removed_with_the_turn() -> None:
     stage = Stage()
     stage.play(*start())
     stage.screen.set_typed(
@@ -258,7 +258,7 @@ def test_what_is_typed_ahead_is_shown_and_goes_with_the_turn() -> None:
     assert "and then" not in stage.everything()
 
 
-def test_what_the_typed_line_names_is_above_it() -> None:
+def test_files_mentioned_in_the_typed_line_are_listed_above_it() -> None:
     stage = Stage()
     stage.play(*start())
     stage.screen.set_typed(
@@ -289,7 +289,7 @@ def test_the_input_line_and_the_status_line_are_always_at_the_bottom() -> None:
     assert stage.visible().split("\n")[-2:] == ["❯ Ask clio, @file, !command, #remember, /help", "test-model · ask"]
 
 
-def test_the_line_of_the_users_own_command_is_there_while_a_turn_runs_too() -> None:
+def test_the_line_of_the_users_status_command_is_shown_during_a_turn_too() -> None:
     stage = Stage(columns=30, facts=("test-model", "ask"))
     stage.own_status = f"\x1b[36mmine\x1b[0m {'x' * 40}"
     stage.play(*start())
@@ -331,7 +331,7 @@ def play_a_long_output(stage: Stage, key: str = "ctrl-o") -> None:
     assert f"… +25 lines · {key}\n" in stage.visible() and "line 12" not in stage.visible()
 
 
-def test_the_output_of_the_last_command_unfolds_in_place() -> None:
+def test_the_output_of_the_last_command_expands_in_place() -> None:
     stage = Stage(80, 40)
     play_a_long_output(stage)
     assert stage.screen.toggle_fold()
@@ -341,7 +341,7 @@ def test_the_output_of_the_last_command_unfolds_in_place() -> None:
     assert "line 12" not in stage.everything() and stage.everything().count("line 30") == 1
 
 
-def test_an_output_taller_than_the_screen_is_left_to_the_pager() -> None:
+def test_an_output_taller_than_the_screen_is_opened_in_the_pager() -> None:
     stage = Stage(80, 24)
     play_a_long_output(stage, "ctrl-o for the pager")
     assert not stage.screen.toggle_fold()
@@ -353,13 +353,13 @@ def test_an_output_taller_than_the_screen_is_left_to_the_pager() -> None:
 @pytest.mark.parametrize(
     ("status", "error"), [("failed", "the server is gone; try again"), ("max_steps", "100 steps are used up")]
 )
-def test_a_turn_that_fails_says_why(status: str, error: str) -> None:
+def test_a_failed_turn_gives_the_reason(status: str, error: str) -> None:
     stage = Stage()
     stage.play(*start(), end(status, error))
     assert error in stage.everything()
 
 
-def test_results_of_commands() -> None:
+def test_results_of_commands_are_shown() -> None:
     stage = Stage(40, 24)
     table = Table(
         columns=("#", "Session", "When"), rows=(("1", "a long name of a session that wraps", "now"),), wide_column=1
@@ -369,7 +369,7 @@ def test_results_of_commands() -> None:
     golden("command_result", stage.everything())
 
 
-def test_a_diff_of_one_file_leaves_its_name_out_and_one_of_two_does_not() -> None:
+def test_a_diff_of_one_file_omits_its_name_and_one_of_two_does_not() -> None:
     stage = Stage(80, 40)
     stage.play(*start(), finished("1", "edit a", "+2 -1", diff=DIFF), end())
     assert "clio/app.py" not in stage.everything()

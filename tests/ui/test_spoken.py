@@ -1,4 +1,4 @@
-"""Signs in words, tables, diffs and Markdown as lines to be read aloud."""
+"""Signs, tables, diffs and Markdown converted to lines for screen readers."""
 
 import random
 
@@ -40,7 +40,7 @@ def test_signs_become_words(line: str, said: str) -> None:
     assert speak_line(line) == said
 
 
-def test_what_is_drawn_becomes_blanks_and_columns_stay() -> None:
+def test_drawing_characters_become_blanks_and_columns_are_kept() -> None:
     assert remove_drawn("├── src\n│   └── a ⠋ \ue0b0") == "    src\n        a    "
     assert remove_drawn("\x1b[31mred\x1b[0m\u202e") == "red"
 
@@ -49,7 +49,7 @@ def test_what_is_drawn_becomes_blanks_and_columns_stay() -> None:
     ("seconds", "said"),
     [(0.2, "less than a second"), (1, "1 second"), (65, "1 minute 5 seconds"), (7200, "2 hours")],
 )
-def test_durations(seconds: float, said: str) -> None:
+def test_durations_are_written_in_words(seconds: float, said: str) -> None:
     assert speak_seconds(seconds) == said
 
 
@@ -73,7 +73,7 @@ def test_a_bar_is_a_line_for_each_part() -> None:
     ]
 
 
-def test_a_diff_says_what_becomes_of_each_line() -> None:
+def test_a_diff_names_the_change_of_each_line() -> None:
     assert speak_diff(DIFF) == [
         "2 lines added, 1 line removed",
         "line 2 removed: x = 1",
@@ -88,7 +88,7 @@ def test_a_diff_says_what_becomes_of_each_line() -> None:
     ]
 
 
-def test_a_single_hunk_is_counted_and_unread_lines_are_announced() -> None:
+def test_a_single_hunk_is_counted_and_omitted_lines_are_announced() -> None:
     hunk = "@@ -1,2 +1,3 @@\n-\tx \n+\n+   \n+┃\x1b[8mhidden\n y\n"
     assert speak_diff(hunk, names=False) == [
         "3 lines added, 1 line removed",
@@ -99,7 +99,7 @@ def test_a_single_hunk_is_counted_and_unread_lines_are_announced() -> None:
     ]
 
 
-def test_markdown_is_spoken() -> None:
+def test_markdown_is_converted() -> None:
     assert speak_text(ANSWER) == [
         "heading 1: Result",
         "Two important things in clio/app.py, and a sentence long enough to be wrapped at the edge of every screen "
@@ -127,7 +127,7 @@ def test_markdown_is_spoken() -> None:
     ]
 
 
-def test_a_paragraph_comes_sentence_by_sentence_and_marks_stay_together() -> None:
+def test_a_paragraph_is_split_into_sentences_and_marks_stay_together() -> None:
     text = "One is **here. Still** here! See `a. b` e.g. this one. Last"
     assert speak_text(text) == ["One is here. Still here!", "See a. b e.g. this one.", "Last"]
     stream = SpokenMarkdown()
@@ -136,7 +136,7 @@ def test_a_paragraph_comes_sentence_by_sentence_and_marks_stay_together() -> Non
     assert stream.finish() == ["S"]
 
 
-def test_long_code_is_begun_before_its_end_is_known() -> None:
+def test_long_code_begins_before_its_end_is_known() -> None:
     stream = SpokenMarkdown()
     lines = stream.feed("```py\n" + "x = 1\n" * 150)
     assert lines[0] == "code, py, 100 lines or more"
@@ -145,7 +145,7 @@ def test_long_code_is_begun_before_its_end_is_known() -> None:
 
 
 @each_row("seed", range(20))
-def test_the_cuts_of_the_stream_do_not_matter(seed: int) -> None:
+def test_the_pieces_of_the_stream_do_not_matter(seed: int) -> None:
     chance = random.Random(seed)
     text = f"{ANSWER}\n---\nSome. More **text. here** now.\n\n```\n```\n~~old~~ ![p](q.png)\n\n1. a\n   - b\n"
     stream, said, at = SpokenMarkdown(), list[str](), 0
@@ -156,7 +156,7 @@ def test_the_cuts_of_the_stream_do_not_matter(seed: int) -> None:
     assert [*said, *stream.finish()] == speak_text(text)
 
 
-def test_lines_are_broken_between_words_and_code_is_left_to_the_terminal() -> None:
+def test_lines_are_wrapped_between_words_and_code_is_left_to_the_terminal() -> None:
     assert wrap_line("one two three", 8) == "one two\nthree"
     assert wrap_line("漢字 漢字 x", 6) == "漢字\n漢字 x"
     assert wrap_line("wordwithoutend x", 6) == "wordwithoutend x"

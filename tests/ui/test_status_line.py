@@ -1,4 +1,4 @@
-"""The line of a running turn and its facts; reasoning that is folded away."""
+"""The status line of a running turn and its parts; collapsed reasoning."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def row(width: int, *hints: str, seconds: float = 12.0, turn_seconds: float = 12
     return render_status_row("writing", seconds, turn_seconds, more, width, Theme()).plain
 
 
-def test_a_wide_terminal_shows_all_and_a_narrow_one_the_most_important() -> None:
+def test_a_wide_terminal_shows_all_parts_and_a_narrow_one_the_most_important() -> None:
     assert (
         row(130)
         == "⠋ writing 12 s · esc to interrupt · test-model · ask · ▰▰▱▱▱ 38 % · main · $0.02 · 12k tokens · concise"
@@ -34,20 +34,20 @@ def test_a_wide_terminal_shows_all_and_a_narrow_one_the_most_important() -> None
     assert row(8) == "⠋ writi…"
 
 
-def test_a_step_and_its_turn_are_timed_apart() -> None:
+def test_a_step_and_its_turn_are_timed_separately() -> None:
     assert "writing 2.0 s · esc to interrupt · total 1 min 20 s · test-model" in row(90, seconds=2, turn_seconds=80)
     assert "in all" not in row(90, seconds=12, turn_seconds=12.5)
 
 
-def test_the_bar_is_never_empty_while_there_is_something() -> None:
+def test_the_bar_is_never_empty_if_there_is_anything_to_show() -> None:
     assert [render_context_bar(share) for share in (0.0, 0.01, 0.5, 0.95, 1.2)] == [
         "▱▱▱▱▱ 0 %", "▰▱▱▱▱ 1 %", "▰▰▱▱▱ 50 %", "▰▰▰▰▰ 95 %", "▰▰▰▰▰ 120 %",
     ]  # fmt: skip
 
 
-def test_what_is_being_done_follows_the_events() -> None:
+def test_the_activity_follows_the_events() -> None:
     activity = Activity()
-    said: list[tuple[str, float]] = []
+    activities: list[tuple[str, float]] = []
     events = (
         StepStarted(step=1, prompt_tokens=1),
         Retrying(attempt=1, of=2, delay_s=1.0, reason="busy"),
@@ -59,8 +59,8 @@ def test_what_is_being_done_follows_the_events() -> None:
     )
     for at, event in enumerate(events):
         activity.handle_event(event, float(at))
-        said.append((activity.label, activity.since))
-    assert said == [
+        activities.append((activity.label, activity.since))
+    assert activities == [
         ("waiting for the model", 0.0),
         ("retrying", 1.0),
         ("thinking", 2.0),
@@ -77,7 +77,7 @@ def think(stage: Stage) -> None:
     stage.play(ReasoningDelta(text="think."))
 
 
-def test_reasoning_is_folded_into_one_line_that_grows() -> None:
+def test_reasoning_is_collapsed_into_one_line_that_grows() -> None:
     stage = Stage(100, reasoning="fold", facts=("test-model", "ask"))
     think(stage)
     working, _, status = stage.visible().strip().split("\n")
@@ -88,7 +88,7 @@ def test_reasoning_is_folded_into_one_line_that_grows() -> None:
     assert "look" not in stage.everything()
 
 
-def test_a_key_unfolds_it_from_its_beginning_and_folds_it_again() -> None:
+def test_a_key_expands_it_from_its_beginning_and_collapses_it_again() -> None:
     stage = Stage(reasoning="fold")
     think(stage)
     stage.screen.toggle_reasoning()
@@ -100,7 +100,7 @@ def test_a_key_unfolds_it_from_its_beginning_and_folds_it_again() -> None:
     assert "Unseen" not in stage.everything()
 
 
-def test_hidden_reasoning_leaves_nothing_but_the_word() -> None:
+def test_hidden_reasoning_leaves_only_the_word() -> None:
     stage = Stage(reasoning="hide")
     think(stage)
     assert "thinking 11 s · esc to interrupt" in stage.visible() and "ctrl-t" not in stage.visible()
@@ -118,7 +118,7 @@ def test_the_branch_is_read_from_any_folder_below(tmp_path: Path, head: str, nam
     assert read_branch(tmp_path / "a" / "b") == name
 
 
-def test_a_worktree_has_a_branch_of_its_own(tmp_path: Path) -> None:
+def test_a_worktree_has_its_own_branch(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "HEAD").write_text("ref: refs/heads/side\n", encoding="utf-8")
     (tmp_path / "tree").mkdir()
@@ -126,7 +126,7 @@ def test_a_worktree_has_a_branch_of_its_own(tmp_path: Path) -> None:
     assert read_branch(tmp_path / "tree") == "side"
 
 
-def test_the_branch_is_asked_for_rarely(tmp_path: Path) -> None:
+def test_the_branch_is_seldom_read(tmp_path: Path) -> None:
     now = 0.0
     (tmp_path / ".git").mkdir()
     head = tmp_path / ".git" / "HEAD"
@@ -139,7 +139,7 @@ def test_the_branch_is_asked_for_rarely(tmp_path: Path) -> None:
     assert branch.current_name == "two"
 
 
-def test_the_key_that_interrupts_stays_on_a_narrow_screen() -> None:
+def test_the_interrupt_key_is_shown_on_a_narrow_screen() -> None:
     assert render_status_row("waiting for the model", 12.0, 12.0, (), 40, Theme()).plain == (
         "⠋ waiting 12 s · esc to interrupt"
     )
@@ -151,7 +151,7 @@ def test_the_key_that_interrupts_stays_on_a_narrow_screen() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
 @pytest.mark.parametrize("head", ["pipe", "nul", "endless"])
-def test_a_hostile_head_is_no_branch_and_is_not_waited_for(tmp_path: Path, head: str) -> None:
+def test_a_hostile_head_file_is_no_branch_and_is_not_waited_for(tmp_path: Path, head: str) -> None:
     if head == "nul":
         (tmp_path / ".git").write_bytes(b"gitdir: a\0b")
     else:
@@ -160,7 +160,7 @@ def test_a_hostile_head_is_no_branch_and_is_not_waited_for(tmp_path: Path, head:
             os.mkfifo(tmp_path / ".git" / "HEAD")
         else:
             (tmp_path / ".git" / "HEAD").symlink_to("/dev/zero")
-    # A process of its own, because reading from a pipe without a writer never ends.
+    # A separate process, because reading from a pipe without a writer never ends.
     code = (
         "import sys, pathlib; from clio.ui.footer import read_branch; print([read_branch(pathlib.Path(sys.argv[1]))])"
     )

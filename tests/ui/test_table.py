@@ -1,4 +1,4 @@
-"""Tables that fit."""
+"""Tables that fit the terminal."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,13 +22,13 @@ def test_no_line_is_wider_than_the_terminal(rows: list[tuple[str, str, str]], wi
         assert sorted(kept) == sorted("".join("".join(row) for row in rows).replace(" ", ""))
 
 
-def test_a_heading_steers_no_terminal() -> None:
+def test_a_heading_cannot_control_the_terminal() -> None:
     table = Table(columns=("m\x1b]0;x\x07\u202e1", "fact\x07"), rows=(("text", "x"),))
     for heading in (render_table(table, 80)[0], TableRows(table, 80).heading):
         assert heading.split() == ["m1", "fact"]
 
 
-def test_columns_stand_under_their_headings() -> None:
+def test_columns_are_aligned_with_their_headings() -> None:
     table = Table(columns=("#", "session", "id"), rows=(("1", "漢字 words", "ab"), ("12", "x", "cd")), wide_column=1)
     assert render_table(table, 80) == ("#   session     id", ["1   漢字 words  ab", "12  x           cd"])
 
@@ -57,7 +57,7 @@ def test_help_is_readable_on_twenty_columns() -> None:
     assert lines[:2] == ["/help", "  [COMMAND|keys] ·"]
 
 
-def test_a_stacked_row_says_what_it_counts() -> None:
+def test_a_stacked_row_names_its_numbers() -> None:
     columns = ("#", "session", "last used", "messages", "id")
     rows = (("1", "the retry policy", "2 h ago", "1", "01a2031b"), ("2", "a name", "this one", "1,200", "01a2031c"))
     assert render_table(Table(columns=columns, rows=rows, wide_column=1), 40) == (
@@ -72,7 +72,7 @@ def test_a_stacked_row_says_what_it_counts() -> None:
 
 
 @given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5), st.integers(8, 100), st.integers(0, 2))
-def test_rows_laid_out_one_by_one_are_those_of_the_table(
+def test_rows_rendered_one_by_one_equal_those_of_the_table(
     rows: list[tuple[str, str, str]], width: int, wide: int
 ) -> None:
     table = Table(columns=("#", "name", "x"), rows=tuple(rows), wide_column=wide, is_truncated=True)
@@ -84,7 +84,7 @@ def test_rows_laid_out_one_by_one_are_those_of_the_table(
         assert [line.split() for line in (one_by_one.heading, *lines)] == [line.split() for line in (heading, *whole)]
 
 
-def test_numbers_end_below_one_another_and_empty_columns_are_left_out() -> None:
+def test_numbers_are_right_aligned_and_empty_columns_left_out() -> None:
     table = Table(
         columns=("turn", "", "window", "cost"),
         rows=(("1 begin", "5.4k in", "", "$0.0044"), ("session", "11k in", "", "$0.31")),
@@ -96,7 +96,7 @@ def test_numbers_end_below_one_another_and_empty_columns_are_left_out() -> None:
     assert TableRows(table, 60)[1] == "session   11k in    $0.31"
 
 
-def test_short_parts_of_a_list_stay_whole() -> None:
+def test_short_parts_of_a_list_are_not_broken() -> None:
     assert wrap_cells("8 count money in whole cents · 11k in · 8.2k cached · 192 out", 36) == [
         "8 count money in whole cents ·",
         "11k in · 8.2k cached · 192 out",
@@ -117,7 +117,7 @@ def test_a_list_with_one_named_column_has_no_heading() -> None:
     assert TableRows(Table(columns=("", "theme", "what"), rows=rows, wide_column=2), 60).heading
 
 
-def test_commands_in_a_narrow_help_keep_their_words() -> None:
+def test_commands_in_a_narrow_help_are_not_broken() -> None:
     assert wrap_cells("/docs documents · /recall search all · /feedback + or -", 26) == [
         "/docs documents ·",
         "/recall search all ·",

@@ -1,4 +1,4 @@
-"""Terminal detection, texts for times and tokens, widths, highlighting."""
+"""Terminal detection, formatting of times and tokens, widths, highlighting."""
 
 import io
 import subprocess
@@ -35,11 +35,13 @@ from tests.support.rows import each_row
         ({}, True, True, Terminal(live=True, escapes=True, colour=True, reflows=True)),
     ],
 )
-def test_what_a_terminal_can_do(env: dict[str, str], is_tty: bool, wants_colour: bool, expected: Terminal) -> None:
+def test_capabilities_of_terminals_are_detected(
+    env: dict[str, str], is_tty: bool, wants_colour: bool, expected: Terminal
+) -> None:
     assert detect_terminal(env, is_tty=is_tty, wants_colour=wants_colour) == expected
 
 
-def test_times_and_counts() -> None:
+def test_times_and_counts_are_formatted() -> None:
     assert [format_seconds(s) for s in (-1, 0.04, 9.94, 9.96, 59.4, 59.6, 65, 3599.6, 7380)] == [
         "0.0 s", "0.0 s", "9.9 s", "10 s", "59 s", "1 min 00 s", "1 min 05 s", "1 h 00 min", "2 h 03 min",
     ]  # fmt: skip
@@ -51,7 +53,7 @@ def test_times_and_counts() -> None:
     assert format_turn_footer(event) == "1 request · 0.5 s"
 
 
-def test_letters_that_belong_together_are_not_torn_apart() -> None:
+def test_combined_letters_are_not_separated() -> None:
     couple, warned = "👩\u200d💻", "⚠\ufe0f"
     assert [line.plain for line in split_by_cells(Text(f"a{couple}{warned}e\u0301x"), 4)] == [
         f"a{couple}",
@@ -75,7 +77,7 @@ def test_cropping_counts_columns() -> None:
 
 
 def painted(language: str, code: str) -> list[list[str]]:
-    """The words of each line with their look, as "look:word"."""
+    """Return the words of each line with their style, as "style:word"."""
     highlighter = CodeHighlighter(language)
     lines = []
     for line in code.splitlines():
@@ -97,7 +99,7 @@ def painted(language: str, code: str) -> list[list[str]]:
         ("rust", "/* a\n b */ let c = 1;", 1, "code_keyword:let"),
     ],
 )
-def test_highlighting_remembers_the_lines_before(language: str, code: str, line: int, look: str) -> None:
+def test_highlighting_keeps_its_state_between_lines(language: str, code: str, line: int, look: str) -> None:
     words = painted(language, code)[line]
     assert look in words
 
@@ -114,7 +116,7 @@ def test_a_preview_changes_nothing() -> None:
 
 
 @each_row("columns", [1, 2, 5, 20, 200])
-def test_any_width_will_do(columns: int) -> None:
+def test_any_width_is_accepted(columns: int) -> None:
     theme = Theme()
     painter = Painter(theme, lambda: (columns, 5))
     text = (
@@ -126,7 +128,7 @@ def test_any_width_will_do(columns: int) -> None:
 
 
 @pytest.mark.parametrize("answer", ["8443.", "It is\n\n7)", "42."])
-def test_an_answer_that_is_a_number_is_shown(answer: str) -> None:
+def test_an_answer_that_is_only_a_number_is_shown(answer: str) -> None:
     console = Console(width=40, file=io.StringIO(), color_system=None)
     console.print(make_markdown(answer))
     shown = console.file.getvalue()  # type: ignore[attr-defined]

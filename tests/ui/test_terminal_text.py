@@ -21,20 +21,20 @@ TEXT = st.text(alphabet="abc défg漢字-/  ·[]|\n", max_size=200)
 
 
 @given(TEXT, st.integers(12, 100), st.integers(0, 4))
-def test_only_a_single_word_is_wider_than_the_terminal(text: str, width: int, hang: int) -> None:
+def test_only_a_single_long_word_is_wider_than_the_terminal(text: str, width: int, hang: int) -> None:
     for line in wrap_text(text, width, hanging_indent=hang).split("\n"):
         assert count_cells(line) <= width or len(line.split()) == 1 or "[" in line
     assert "".join(wrap_text(text, width, hanging_indent=hang).split()) == "".join(text.split())
 
 
-def test_the_last_column_is_wrapped_below_itself() -> None:
+def test_the_last_column_is_wrapped_with_its_indentation() -> None:
     line = "  README.md        what is in this folder"
     assert wrap_text(line, 45) == "  README.md        what is in this folder"
     assert wrap_text(f"{line}, in every detail", 45) == f"{line}, in\n{' ' * 19}every detail"
     assert wrap_text(line, 24) == "  README.md  what is in\n    this folder"
 
 
-def test_a_path_and_an_argument_stay_whole() -> None:
+def test_a_path_and_an_argument_are_not_broken() -> None:
     assert wrap_text("read /a/very/long/path/to/a/file.yaml now", 20) == "read\n/a/very/long/path/to/a/file.yaml\nnow"
     assert wrap_text("clio memory add [--example PATH]", 26) == "clio memory add\n[--example PATH]"
 
@@ -48,7 +48,7 @@ def wrap_stream(deltas: list[str], width: int) -> str:
 
 
 @given(st.lists(MARKDOWN, max_size=8), st.integers(12, 60))
-def test_an_answer_is_wrapped_between_words_however_it_arrives(deltas: list[str], width: int) -> None:
+def test_an_answer_is_wrapped_between_words_in_any_pieces(deltas: list[str], width: int) -> None:
     whole = "".join(deltas)
     shown = wrap_stream(deltas, width)
     assert shown == wrap_stream([whole], width) == wrap_stream(list(whole), width)
@@ -82,7 +82,7 @@ def test_a_one_shot_answer_is_wrapped_on_a_terminal_and_byte_exact_in_a_pipe(tmp
     assert rows[:2] == ["An answer that is   long enough to be", "wrapped on a screen of forty columns."]
 
 
-def test_a_stream_that_is_no_terminal_gets_the_text_as_it_is() -> None:
+def test_a_stream_that_is_no_terminal_gets_the_unchanged_text() -> None:
     assert wrap_for_stream("word " * 80, io.StringIO()) == "word " * 80
 
 
@@ -122,7 +122,7 @@ def test_one_shot_output_is_wrapped_between_words(tmp_path: Path, arguments: tup
     assert not broken
 
 
-def test_a_long_form_has_a_row_of_its_own() -> None:
+def test_a_long_usage_line_has_its_own_row() -> None:
     rows = (
         ("/memory", "what is saved"),
         ("/memory remember TEXT [--type T] [--scope S]", "save a fact, an event, a note or a preference"),

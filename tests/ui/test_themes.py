@@ -1,4 +1,4 @@
-"""Themes: what they are made of, that they can be read, a user's own, and which one is in force."""
+"""Themes: their styles, readability, themes of the user, and which one is used."""
 
 import re
 from pathlib import Path
@@ -49,26 +49,26 @@ def hex_of(rgb: tuple[int, int, int]) -> str:
 
 
 def as_rich_shows_it(colour: str) -> str:
-    """The colour a terminal of 256 gets from rich."""
+    """Return the colour that rich shows on a terminal with 256 colours."""
     return Color.parse(colour).downgrade(ColorSystem.EIGHT_BIT).get_truecolor().hex
 
 
 def as_the_prompt_shows_it(colour: str) -> str:
-    """And from prompt_toolkit."""
+    """Return the colour that prompt_toolkit shows."""
     number = _256_colors[tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))]
     return hex_of(_256_colors.colors[number])
 
 
 @each_row("shown", [str, as_rich_shows_it, as_the_prompt_shows_it])
 @each_row("table", WITH_COLOURS)
-def test_every_look_can_be_read_on_every_background_it_is_made_for(table: str, shown: object) -> None:
+def test_every_style_is_readable_on_its_backgrounds(table: str, shown: object) -> None:
     assert callable(shown)
     palette = get_builtin_palette(table)
     assert len(palette.backgrounds) == 2
     weak: list[str] = []
     for meaning, look in palette.styles.items():
         wanted = 7.0 if "high" in table else 3.0 if meaning in FAINT else 4.5
-        assert look.foreground.startswith("#") or not look.has_colour, meaning  # a theme's colours are its own
+        assert look.foreground.startswith("#") or not look.has_colour, meaning  # colours of a theme are its own
         if not look.foreground:
             continue
         for paper in [str(shown(look.background))] if look.background else palette.backgrounds:
@@ -79,7 +79,7 @@ def test_every_look_can_be_read_on_every_background_it_is_made_for(table: str, s
 
 
 @pytest.mark.parametrize("table", WITH_COLOURS)
-def test_code_can_be_read_on_the_backgrounds_of_rows(table: str) -> None:
+def test_code_is_readable_on_the_backgrounds_of_rows(table: str) -> None:
     styles = get_builtin_palette(table).styles
     weak: list[str] = []
     for rows in ("code_block", "added_line", "removed_line"):
@@ -93,26 +93,26 @@ def test_code_can_be_read_on_the_backgrounds_of_rows(table: str) -> None:
     assert weak == []
 
 
-def test_the_contrast_is_that_of_the_standard() -> None:
+def test_the_contrast_formula_matches_the_standard() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
 
 
 @each_row("table", BUILTIN_PALETTES)
-def test_what_matters_is_told_apart_without_colour_too(table: str) -> None:
+def test_important_styles_differ_without_colour_too(table: str) -> None:
     looks = get_builtin_palette(table).styles
     assert set(looks) == set(MEANINGS)
     assert looks["menu_current"] != looks["menu"]
     assert looks["added_word"] != looks["added"] and looks["removed_word"] != looks["removed"]
 
 
-def test_without_colour_there_is_none() -> None:
+def test_without_colour_no_colour_is_written() -> None:
     assert not get_builtin_palette("none").has_colour and not get_builtin_palette("high contrast").has_colour
     for style in make_rich_styles(get_builtin_palette("none")).values():
         assert Style.parse(style).color is None and Style.parse(style).bgcolor is None
 
 
-def test_code_and_markdown_have_no_colours_of_their_own() -> None:
+def test_code_and_markdown_use_only_colours_of_the_theme() -> None:
     assert set(CODE_LOOKS.values()) <= set(MEANINGS)
     ours = make_rich_styles(get_builtin_palette("dark"))
     theirs = {name for name in Console().get_style.__self__._theme_stack._entries[0] if name.startswith("markdown.")}
@@ -150,7 +150,7 @@ def test_a_search_by_text(words: str, look: TextStyle) -> None:
         ("\x1b[31m", r"has '\\x1b\[31m'"),
     ],
 )
-def test_what_is_no_look(words: str, problem: str) -> None:
+def test_an_invalid_style_is_refused(words: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         parse_text_style(words)
 
@@ -160,7 +160,7 @@ def test_what_is_no_look(words: str, problem: str) -> None:
     st.sampled_from(["", *COLOURS, "#ffffff"]),
     st.sets(st.sampled_from(TEXT_MARKS)),
 )
-def test_both_libraries_understand_every_look(front: str, back: str, marks: set[str]) -> None:
+def test_both_libraries_understand_every_style(front: str, back: str, marks: set[str]) -> None:
     look = TextStyle(foreground=front, background=back, marks=tuple(sorted(marks)))
     assert parse_text_style(look.as_text) == look
     style = Style.parse(look.for_rich)
@@ -188,7 +188,7 @@ def test_both_libraries_understand_every_look(front: str, back: str, marks: set[
         ({}, "standard"),
     ],
 )
-def test_how_many_colours_there_are(env: dict[str, str], depth: ColourDepth) -> None:
+def test_the_number_of_colours_is_detected(env: dict[str, str], depth: ColourDepth) -> None:
     assert detect_colour_depth(env) == depth
 
 
@@ -211,7 +211,7 @@ def terminal(depth: ColourDepth = "truecolor", *, colour: bool = True) -> Termin
         ("none", "truecolor", "dark", "none"),
     ],
 )
-def test_which_palette(tmp_path: Path, name: str, depth: ColourDepth, paper: str | None, table: str) -> None:
+def test_the_palette_is_chosen(tmp_path: Path, name: str, depth: ColourDepth, paper: str | None, table: str) -> None:
     shown = terminal(depth)
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, name)
     if paper == "dark" or paper == "light":
@@ -220,7 +220,7 @@ def test_which_palette(tmp_path: Path, name: str, depth: ColourDepth, paper: str
     assert themes.needs_background is (name in ("auto", "high-contrast"))
 
 
-def test_the_environment_tells_a_background_until_the_terminal_does(tmp_path: Path) -> None:
+def test_the_environment_gives_the_background_until_the_terminal_answers(tmp_path: Path) -> None:
     shown = terminal()
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm", "COLORFGBG": "0;15"})
     assert shown.current.palette is get_builtin_palette("light")
@@ -228,7 +228,7 @@ def test_the_environment_tells_a_background_until_the_terminal_does(tmp_path: Pa
     assert shown.current.palette is get_builtin_palette("dark")
 
 
-def test_without_colour_no_theme_brings_any(tmp_path: Path) -> None:
+def test_without_colour_no_theme_adds_any(tmp_path: Path) -> None:
     shown = terminal(colour=False)
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "dark")
     assert shown.current.palette is get_builtin_palette("none") and not themes.needs_background
@@ -239,7 +239,7 @@ def own(home: Path, name: str, text: str) -> None:
     (home / "themes" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
-def test_a_users_own_theme_on_top_of_another(tmp_path: Path) -> None:
+def test_a_users_theme_can_extend_another(tmp_path: Path) -> None:
     own(tmp_path, "mine", 'extends: dark\naccent: "#ff8700"\nadded: bold green\n')
     shown = terminal()
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "mine")
@@ -252,7 +252,7 @@ def test_a_users_own_theme_on_top_of_another(tmp_path: Path) -> None:
     assert themes.problem == "" and not themes.needs_background
 
 
-def test_one_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
+def test_a_theme_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
     own(tmp_path, "mine", "bad: bold red\n")
     shown = terminal()
     themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "mine")
@@ -279,7 +279,7 @@ def test_one_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
         ("accent: 'red", r"mine\.yaml:1: a quotation mark"),
     ],
 )
-def test_a_broken_one_is_named_and_clio_goes_on(tmp_path: Path, text: str, problem: str) -> None:
+def test_an_invalid_theme_is_named_and_clio_continues(tmp_path: Path, text: str, problem: str) -> None:
     own(tmp_path, "mine", text)
     with pytest.raises(ConfigError, match=problem):
         read_user_theme(tmp_path, "mine")
@@ -292,7 +292,7 @@ def test_a_broken_one_is_named_and_clio_goes_on(tmp_path: Path, text: str, probl
     assert themes.name == "auto"
 
 
-def test_the_page_says_what_is(tmp_path: Path) -> None:
+def test_the_documented_theme_works(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "themes.md").read_text(encoding="utf-8")
     example = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     own(tmp_path, "dusk", example[0])
@@ -311,14 +311,14 @@ def test_the_page_says_what_is(tmp_path: Path) -> None:
 
 
 @each_row("name", ["../config", "/etc/passwd", "a/b", "", ".hidden", "x\x1b[31m", "a" * 65, "gone"])
-def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+def test_a_theme_name_is_no_path(tmp_path: Path, name: str) -> None:
     (tmp_path / "config.yaml").write_text("accent: red\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="there is no theme") as caught:
         read_user_theme(tmp_path, name)
     assert "\x1b" not in str(caught.value)
 
 
-def test_the_names_there_are(tmp_path: Path) -> None:
+def test_all_themes_are_listed(tmp_path: Path) -> None:
     assert theme_names(tmp_path) == list(THEMES)
     for name in ("zebra", "ash", "dark", "not ok", "-x"):
         own(tmp_path, name, "")
@@ -326,7 +326,7 @@ def test_the_names_there_are(tmp_path: Path) -> None:
     assert theme_names(tmp_path) == [*THEMES, "ash", "zebra"]
 
 
-def test_a_change_is_seen_in_what_is_drawn_next() -> None:
+def test_a_changed_theme_is_used_for_the_next_output() -> None:
     shown = terminal()
     theme = shown.theme
     painter, style = Painter(theme, lambda: (40, 10)), make_toolkit_style(theme)
@@ -346,14 +346,14 @@ def test_a_change_is_seen_in_what_is_drawn_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "colour", "painted"),  # a colour each: rich keeps what a style came to the first time
+    ("depth", "colour", "painted"),  # one colour each, because rich caches the first result of a style
     [
         ("standard", "#cd0102", "\x1b[31mx"),
         ("256", "#d70102", "\x1b[38;5;160mx"),
         ("truecolor", "#d70304", "\x1b[38;2;215;3;4mx"),
     ],
 )
-def test_colours_are_rounded_to_what_there_is(tmp_path: Path, depth: ColourDepth, colour: str, painted: str) -> None:
+def test_colours_are_rounded_to_available_ones(tmp_path: Path, depth: ColourDepth, colour: str, painted: str) -> None:
     own(tmp_path, "mine", f'bad: "{colour}"')
     shown = terminal(depth)
     ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "mine")

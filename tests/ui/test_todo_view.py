@@ -1,4 +1,4 @@
-"""The list of work on a screen: its width, its folds, the item in work."""
+"""The todo list on a screen: width, collapsed parts, the current item."""
 
 import msgspec
 import pytest
@@ -37,7 +37,7 @@ def test_no_row_is_wider_than_the_screen(width: int) -> None:
     assert max(count_cells(row) for row in rows(noted, width)) <= width
 
 
-def test_a_long_list_is_folded_around_the_item_in_work() -> None:
+def test_a_long_list_is_collapsed_around_the_current_item() -> None:
     shown = todos(*["completed"] * 20, "in_progress", *["pending"] * 40)
     folded = rows(shown)
     assert mentions(folded[0], "17 done", "/todo all")
@@ -47,17 +47,17 @@ def test_a_long_list_is_folded_around_the_item_in_work() -> None:
     assert len(rows(shown, fold=False)) == 61
 
 
-def test_nothing_is_folded_for_the_sake_of_one_item() -> None:
+def test_a_single_item_is_not_collapsed() -> None:
     assert len(rows(todos(*["completed"] * 4, *["pending"] * 16))) == 20
 
 
-def test_the_item_in_work_and_its_place() -> None:
+def test_the_current_item_and_its_number() -> None:
     assert describe_active_todo(todos("completed", "in_progress", "pending")) == "2/3 item 2"
     assert describe_active_todo(todos("completed", "pending")) == ""
     assert count_cells(describe_active_todo(todos("in_progress", title="漢字" * 20))) <= 16
 
 
-def test_control_characters_do_nothing() -> None:
+def test_control_characters_have_no_effect() -> None:
     evil = (Todo(id=1, title="a\x1b[2Jb", status="in_progress", note="c\x1b]0;x\x07d"),)
     assert rows(evil) == ["  ▸ 1  ab", "       cd"]
     assert describe_active_todo(evil) == "1/1 ab"

@@ -1,4 +1,4 @@
-"""The row of a call, and what is below it."""
+"""The row of a call, and the output below it."""
 
 import pytest
 from msgspec import structs
@@ -24,14 +24,14 @@ REASON = "'missing.py' does not exist; did you mean 'clio/text/vocabulary.py'?"
         ),
     ],
 )
-def test_why_a_call_failed_is_reported_once_and_in_full(columns: int, rows: list[str]) -> None:
+def test_the_reason_of_a_failure_is_shown_once_and_completely(columns: int, rows: list[str]) -> None:
     stage = Stage(columns)
     stage.play(*start(), finished("1", "read missing.py", REASON, ok=False, preview=REASON), end())
     shown = stage.everything().splitlines()
     assert shown[1 : shown.index("", 1)] == rows
 
 
-def test_a_reason_longer_than_its_row_may_be_is_not_cut() -> None:
+def test_a_reason_longer_than_a_row_is_not_cut() -> None:
     stage, words = Stage(200), "word " * 40
     stage.play(*start(), finished("1", "read a", f"{words[:119].rstrip()}…", ok=False, preview=words), end())
     assert stage.everything().split("2 requests")[0].split() == ["●", "read", "a", "…", "failed", *words.split()]
@@ -47,22 +47,22 @@ def test_a_long_row_of_output_continues_indented() -> None:
     assert "".join(rows) == line and len(rows) == 2
 
 
-def test_a_call_that_was_interrupted_no_longer_turns() -> None:
+def test_an_interrupted_call_has_no_spinner() -> None:
     stage = Stage()
     stage.play(*start(), ToolStarted(call_id="1", name="x", title="run sleep 60"), end("interrupted"))
     assert "● run sleep 60 … interrupted" in stage.everything()
 
 
-def test_the_reason_of_a_retry_is_reported_once_a_step() -> None:
+def test_the_reason_of_a_retry_is_shown_once_per_step() -> None:
     stage = Stage()
     away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="can't connect to x") for n in (1, 2)]
     stage.play(*start(), *away, StepStarted(step=2, prompt_tokens=9), away[0], end())
-    told = [line for line in stage.everything().splitlines() if "retrying" in line]
+    retry_lines = [line for line in stage.everything().splitlines() if "retrying" in line]
     first = "↻ can't connect to x · retrying in 2 s (1 of 4)"
-    assert told == [first, "↻ retrying in 2 s (2 of 4)", first]
+    assert retry_lines == [first, "↻ retrying in 2 s (2 of 4)", first]
 
 
-def test_hidden_lines_of_a_failed_command_are_counted_where_they_are() -> None:
+def test_hidden_lines_of_a_failed_command_are_counted_at_their_place() -> None:
     lines = [*(f"passed {number}" for number in range(9)), "E  AssertionError", *(f"done {n}" for n in range(1, 21))]
     preview = select_failure_lines(lines, 5)
     event = structs.replace(
@@ -79,7 +79,7 @@ def test_hidden_lines_of_a_failed_command_are_counted_where_they_are() -> None:
     ]  # fmt: skip
 
 
-def test_the_end_of_a_failed_command_stands_below_what_is_hidden() -> None:
+def test_the_end_of_a_failed_command_is_below_the_hidden_lines() -> None:
     event = structs.replace(
         finished("1", "run check", "exit 1 in 0.5 s", ok=False, preview="line 8\nline 9"),
         name="run_command",
@@ -111,7 +111,7 @@ def test_a_title_and_its_result_are_always_separated(columns: int) -> None:
         ("run python - <<'PY' …", "declined", ["● run python - <<'PY' … declined"]),
     ],
 )
-def test_a_declined_call_says_so_beside_its_title(title: str, summary: str, rows: list[str]) -> None:
+def test_a_declined_call_is_labelled_next_to_its_title(title: str, summary: str, rows: list[str]) -> None:
     stage = Stage(40)
     stage.play(*start(), finished("1", title, summary, ok=False, preview=summary), end())
     shown = stage.everything().splitlines()

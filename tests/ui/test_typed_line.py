@@ -1,4 +1,4 @@
-"""The small editor that runs beside a turn: text, cursor, keys, and the one row it is shown on."""
+"""The small line editor used during a turn: text, cursor, keys, and the one row that shows it."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ FAMILY = "👨\u200d👩\u200d👧"
 
 
 def line(marked: str) -> TypedLine:
-    """A line whose cursor stands where the bar is."""
+    """Return a line with the cursor at the bar."""
     before, _, behind = marked.partition("|")
     made = TypedLine(before + behind)
     made.cursor = len(before)
@@ -49,13 +49,13 @@ def marked(line: TypedLine) -> str:
         ("|", TypedLine.delete, "|"),
     ],
 )
-def test_editing(before: str, act: Callable[[TypedLine], None], after: str) -> None:
+def test_text_is_edited(before: str, act: Callable[[TypedLine], None], after: str) -> None:
     edited = line(before)
     act(edited)
     assert marked(edited) == after
 
 
-def test_what_is_put_in_is_made_harmless() -> None:
+def test_inserted_text_is_sanitized() -> None:
     edited = line("a|b")
     edited.insert("\x1b[31mred\x1b[0m\x07\r\nx\ty")
     assert marked(edited) == "ared\nx    y|b"
@@ -63,7 +63,7 @@ def test_what_is_put_in_is_made_harmless() -> None:
 
 @each_row("width", [4, 9, 20, 77])
 @each_row("text", ["", "short", "a long sentence about nothing much at all, " * 4, "漢字かな交じり文 " * 12])
-def test_one_row_holds_the_line_at_any_place_of_the_cursor(text: str, width: int) -> None:
+def test_one_row_shows_the_line_at_any_cursor_position(text: str, width: int) -> None:
     for cursor in range(len(text) + 1):
         typed = line(text[:cursor] + "|" + text[cursor:])
         shown, column = typed.render_row(width)
@@ -93,14 +93,14 @@ def test_keys_edit_the_line() -> None:
 
 
 def test_enter_and_up_are_explained() -> None:
-    told: list[str] = []
-    keys = TypedKeys(on_enter=told.append, on_up=lambda: told.append("up"), on_key=lambda: told.append("key"))
+    hints: list[str] = []
+    keys = TypedKeys(on_enter=hints.append, on_up=lambda: hints.append("up"), on_key=lambda: hints.append("key"))
     press(keys, "a", KeyPress(Keys.Up, ""), KeyPress(Keys.ControlM, "\r"), KeyPress(Keys.Up, ""), KeyPress(Keys.F5, ""))
-    assert told == ["key", "a", "up"]
+    assert hints == ["key", "a", "up"]
     assert keys.line.text == ""
 
 
-def test_the_cursor_is_behind_the_mark_where_nothing_is_typed() -> None:
+def test_the_cursor_is_after_the_sign_if_nothing_is_typed() -> None:
     assert render_typed_row(TypingState(line=TypedLine()), "❯ ", 80) == (fit_placeholder(78), 2)
     assert render_typed_row(TypingState(line=TypedLine(), hint="↑ to edit the last"), "❯ ", 40) == (
         "↑ to edit the last",
@@ -109,7 +109,7 @@ def test_the_cursor_is_behind_the_mark_where_nothing_is_typed() -> None:
     assert render_typed_row(TypingState(line=line("ab|c")), "❯ ", 40) == ("abc", 4)
 
 
-def test_many_waiting_texts_are_counted_and_long_ones_cut() -> None:
+def test_many_queued_messages_are_counted_and_long_ones_shortened() -> None:
     waiting = [WaitingText(f"queued {number}", f"text {number}\nof two lines") for number in range(1, 8)]
     assert render_waiting_texts(waiting[:2], 40, 24) == [
         "queued 1: text 1 of two lines",

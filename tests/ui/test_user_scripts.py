@@ -48,7 +48,7 @@ def test_a_program_that_fails_hangs_or_is_missing_is_named_without_its_output() 
             run_script(command, b"{}", 0.3 if "sleep" in command else 30)
 
 
-def test_the_status_script_runs_on_change_only_and_is_named_once(tmp_path: Path) -> None:
+def test_the_status_script_runs_only_on_changes_and_its_failure_is_reported_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = tmp_path / "line.py"
     script.write_text(
@@ -75,7 +75,7 @@ def test_the_status_script_runs_on_change_only_and_is_named_once(tmp_path: Path)
     assert "no-such-program-here" in failing.take_problem() and failing.take_problem() == ""
 
 
-def test_the_notify_command_gets_a_sentence_and_the_facts(tmp_path: Path) -> None:
+def test_the_notify_command_gets_a_sentence_and_the_details(tmp_path: Path) -> None:
     out = tmp_path / "out"
     code = f"import sys; open({str(out)!r}, 'w').write(sys.argv[1] + chr(10) + sys.stdin.read())"
     script = tmp_path / "n.py"

@@ -1,4 +1,4 @@
-"""The console of Windows, played by an object with its three functions."""
+"""The Windows console, simulated by an object with its three functions."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from clio.ui.terminal_handoff import enable_windows_escapes
 
 
 class Kernel:
-    """known: whether the console knows the mode. mode: as it stands; None where standard output is no console."""
+    """known: whether the console supports the mode. mode: the current one; None if standard output is no console."""
 
     def __init__(self, mode: int | None, *, known: bool = True) -> None:
         self.mode = mode
@@ -38,6 +38,6 @@ class Kernel:
         (Kernel(None), False, None),
     ],
 )
-def test_the_mode_is_switched_on_beside_the_others(kernel: Kernel, able: bool, mode: int | None) -> None:
+def test_the_mode_is_added_to_the_others(kernel: Kernel, able: bool, mode: int | None) -> None:
     assert enable_windows_escapes(kernel) is able
     assert kernel.mode == mode

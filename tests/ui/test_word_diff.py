@@ -1,4 +1,4 @@
-"""Which words of a changed line are marked, and which lines are taken for versions of each other."""
+"""Which words of a changed line are marked, and which lines count as versions of each other."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,8 +33,8 @@ def test_the_words_that_differ_are_marked(old: str, new: str, gone: list[str], c
 
 
 @given(LINES, LINES)
-def test_what_is_not_marked_is_the_same_on_both_sides(old: str, new: str) -> None:
-    """But for single blanks between two marked words, which are marked with them."""
+def test_unmarked_text_is_the_same_on_both_sides(old: str, new: str) -> None:
+    """Except for single blanks between two marked words, which are marked too."""
     before, after = find_changed_words(old, new)
     if before or after:
         rest = ["".join(c for at, c in enumerate(text) if not any(s <= at < e for s, e in spans) and not c.isspace())
@@ -51,13 +51,13 @@ def test_a_very_long_line_is_marked_from_its_first_difference_to_its_last() -> N
     assert marked(old, before) == ["a b"] and len(after) == 1
 
 
-def test_lines_are_paired_by_likeness_and_in_order() -> None:
+def test_lines_are_paired_by_similarity_and_in_order() -> None:
     old = ["alpha = first(1)", "beta = second(2)"]
     new = ["# about both", "alpha = first(10)", "gamma()", "beta = second(20)"]
     assert pair_lines(old, new) == [(0, 1), (1, 3)]
     assert pair_lines(["import os"], ["class A: pass"]) == []
 
 
-def test_many_lines_are_paired_one_after_the_other_or_not_at_all() -> None:
+def test_many_lines_are_paired_in_order_or_not_at_all() -> None:
     assert pair_lines(["a"] * 1000, ["b"] * 1000)[:2] == [(0, 0), (1, 1)]
     assert pair_lines(["a"] * 1000, ["b"] * 999) == []

@@ -1,4 +1,4 @@
-"""`clio __complete`: quick, harmless, and nothing but plain words."""
+"""`clio __complete` is fast, changes nothing, and prints only plain words."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def listed(kind: str, env: dict[str, str], capsys: pytest.CaptureFixture[str]) -
     return capsys.readouterr().out.splitlines()
 
 
-def test_sessions_by_id_with_their_names(
+def test_sessions_are_listed_by_id_with_their_names(
     tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = tmp_path / "project"
@@ -54,7 +54,7 @@ def test_a_session_of_the_repository_is_marked(
     assert line.partition("\t")[2] == "from the repository: theirs"
 
 
-def test_what_a_shell_could_misread_is_left_out(
+def test_names_that_a_shell_could_misread_are_left_out(
     tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "project" / ".clio" / "styles"
@@ -67,7 +67,7 @@ def test_what_a_shell_could_misread_is_left_out(
     assert {"$(id)", "two words", "-rf", "a;b"} & set(styles) == set()
 
 
-def test_a_damaged_file_offers_nothing_and_stays(
+def test_a_damaged_file_gives_no_completions_and_is_not_changed(
     tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     knowledge = tmp_path / "project" / ".clio" / "ltm.json"
@@ -76,7 +76,7 @@ def test_a_damaged_file_offers_nothing_and_stays(
     assert [path.name for path in knowledge.parent.iterdir()] == ["ltm.json"]
 
 
-def test_skills_and_servers(tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_skills_and_servers_are_listed(tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     for folder in (tmp_path / "home" / "skills" / "mine", tmp_path / "project" / ".clio" / "skills" / "ours"):
         folder.mkdir(parents=True)
         (folder / "SKILL.md").touch()

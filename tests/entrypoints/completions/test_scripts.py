@@ -1,4 +1,4 @@
-"""The three scripts, in the shells they are for; each shell is started once and asked many lines."""
+"""The three completion scripts in their shells; each shell is started once for many lines."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from clio.entrypoints.completions.scripts import (
     make_completion_script,
 )
 
-# A command line up to the cursor, and what is offered there: all of it, or with "…" first, among other things.
+# A command line up to the cursor, and the completions: all of them, or with "…" first, some of them.
 LINES: dict[str, str] = {
     "clio do": "doctor docs",
     "clio --outp": "--output",
@@ -58,7 +58,7 @@ LINES: dict[str, str] = {
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with a note, an entry, a file, a folder, and the scripts; `clio` is on the path."""
+    """Return a project with a note, an entry, a file, a folder, and the scripts; `clio` is on PATH."""
     folder = tmp_path_factory.mktemp("completions")
     (folder / "project" / ".clio" / "memory").mkdir(parents=True)
     (folder / "bin").mkdir()
@@ -89,7 +89,7 @@ def environment(here: Path) -> dict[str, str]:
 
 
 def ask(shell: str, here: Path, body: str) -> list[list[str]]:
-    """What the shell prints for each of LINES: the offered words on one line."""
+    """Return the output of the shell for each of LINES: the completions on one line."""
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     flags = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
@@ -124,20 +124,20 @@ end
 """
 
 
-def test_bash(here: Path) -> None:
+def test_bash_completes(here: Path) -> None:
     found = ask("bash", here, BASH)
     assert dict(zip(LINES, found, strict=True)) == dict(zip(LINES, wanted(), strict=True))
     assert not (here / "project" / "ran").exists()
 
 
-def test_fish(here: Path) -> None:
+def test_fish_completes(here: Path) -> None:
     found = ask("fish", here, FISH)
     sorted_ = [sorted(words) for words in found]
     assert dict(zip(LINES, sorted_, strict=True)) == {line: sorted(words.split()) for line, words in LINES.items()}
 
 
 def _at_a_prompt(shell: str, here: Path, setup: str, typed: str) -> str:
-    """The line after a Tab, in a real terminal."""
+    """Return the line after a Tab, in a real terminal."""
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     flags = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}[shell]
@@ -148,8 +148,8 @@ def _at_a_prompt(shell: str, here: Path, setup: str, typed: str) -> str:
     try:
         child.sendline(f"{setup}; PS1='> '; echo rea''dy")
         child.expect("ready")
-        child.send(f"{typed}\t\x01echo \x05 END\r")  # Tab, then "echo " in front of the line and a word behind it
-        child.expect(r"[\r\n](clio [^\r\n]*) END[\r\n]")  # what it prints, not what was typed
+        child.send(f"{typed}\t\x01echo \x05 END\r")  # Tab, then "echo " before the line and a word after it
+        child.expect(r"[\r\n](clio [^\r\n]*) END[\r\n]")  # the output, not what was typed
         return " ".join(child.match[1].split())
     finally:
         child.close(force=True)
@@ -166,15 +166,15 @@ def test_zsh_at_a_prompt(here: Path, typed: str, becomes: str) -> None:
     assert _at_a_prompt("zsh", here, setup, typed) == becomes
 
 
-def test_zsh_found_by_the_shell_itself(here: Path) -> None:
-    """As an installed file it is loaded by its name, and completes at once."""
+def test_zsh_finds_the_installed_file(here: Path) -> None:
+    """An installed file is loaded by its name, and completes at the first Tab."""
     (here / "site").mkdir()
     shutil.copy(here / "clio.zsh", here / "site" / "_clio")
     setup = "fpath=($PWD/../site $fpath); autoload -Uz compinit; compinit -u -D"
     assert _at_a_prompt("zsh", here, setup, "clio doct") == "clio doctor"
 
 
-def test_every_flag_and_every_verb_is_offered() -> None:
+def test_every_flag_and_every_subcommand_is_completed() -> None:
     known = collect_places()
     offered = {row.word for place in known.values() for row in place.rows}
     assert {flag.long_name for flag in FLAGS} <= offered
@@ -186,12 +186,12 @@ def test_every_flag_and_every_verb_is_offered() -> None:
         assert [row.word for row in rows] == [sub.name for sub in usable]
 
 
-def test_a_name_takes_a_value_everywhere_or_nowhere() -> None:
-    """The scripts tell a flag's value from the next word by the flag's name alone."""
+def test_a_flag_takes_a_value_in_all_commands_or_in_none() -> None:
+    """The scripts distinguish a flag's value from the next word only by the flag's name."""
     assert set(list_valued_options()[0]) & list_switches() == set()
 
 
-def test_nothing_is_left_to_fill_in() -> None:
+def test_no_placeholder_is_completed() -> None:
     for shell in SHELLS:
         assert "@" not in make_completion_script(shell).replace("$@", "").replace("[@]", "").replace("(@)", "")
     kinds = {place.kind for place in collect_places().values()} - {"", "files", "folders"}
