@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.recall_answers import ask, judge
-from bench.recall_answers_data import Placed, lay_out
+from bench.recall_answers import ask_recall, score_answer
+from bench.recall_answers_data import PlacedQuestion, write_sessions
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 from tests.support.rows import each_row
@@ -33,14 +33,14 @@ QUESTIONS = (
     "cache timeout product pages",
     "maximum size of uploads in nginx",
 )
-Home = tuple[MemorySystem, SessionStore, Path, dict[str, Placed]]
+Home = tuple[MemorySystem, SessionStore, Path, dict[str, PlacedQuestion]]
 
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
     project = Path(tempfile.mkdtemp())
     store = SessionStore(project / ".clio" / "sessions")
-    placed = {one.ask.text: one for one in lay_out(store, project)}
+    placed = {one.question.text: one for one in write_sessions(store, project)}
     memory = MemorySystem(project, store, incognito=False, ltm=True, home=project / "home")
     yield memory, store, project, placed
     memory.close()
@@ -50,15 +50,15 @@ def home() -> Iterator[Home]:
 @each_row("question", QUESTIONS)
 def test_the_answer_is_there_newest_first_with_time_and_commit_and_without_noise(home: Home, question: str) -> None:
     memory, store, project, placed = home
-    text = ask(memory, store, project, question)
-    assert [name for name, has in judge(text, placed[question]).items() if not has] == [], text
+    text = ask_recall(memory, store, project, question)
+    assert [name for name, has in score_answer(text, placed[question]).items() if not has] == [], text
 
 
 def test_the_handles_of_an_answer_are_taken_back(home: Home) -> None:
     import re
 
     memory, store, project, _ = home
-    text = ask(memory, store, project, "which port does the dev server use")
+    text = ask_recall(memory, store, project, "which port does the dev server use")
     way = re.search(r'session="([^"]+)", from="([^"]+)"', text)
     assert way and len(way[1]) < 36 > len(way[2])
     found = memory.earlier_session(way[1])
