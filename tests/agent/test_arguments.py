@@ -1,4 +1,4 @@
-"""What a model wrote as a tool's arguments: forgiven where it is clear, explained where it is not."""
+"""Tool arguments written by a model: accepted if the meaning is clear, otherwise explained."""
 
 import pytest
 
@@ -18,6 +18,6 @@ def test_a_choice_is_recognized_in_any_spelling(status: str) -> None:
     assert given.todos[0].title == "In-Progress"
 
 
-def test_a_choice_that_is_none_is_explained() -> None:
+def test_an_unknown_choice_is_explained() -> None:
     with pytest.raises(ToolRetry, match=r"Invalid enum value 'not_started' at `todos.*They are: "):
         parse_arguments('{"operation": "add", "todos": [{"status": "not-started"}]}', TodoArgs)

@@ -12,7 +12,7 @@ from tests.support.harness import Harness
 
 
 def run(tmp_path: Path, *answers: str, name: str = "", **overrides: object) -> tuple[Harness, ChatServer]:
-    """One turn and the title."""
+    """Run one turn and the request for the title."""
     project = tmp_path / "project"
     project.mkdir()
     with ChatServer([text(answer) for answer in answers]) as server:
@@ -69,7 +69,7 @@ def test_no_request_without_a_light_model(tmp_path: Path) -> None:
         assert len(server.requests) == 1
 
 
-def test_a_name_of_the_user_wins(tmp_path: Path) -> None:
+def test_a_name_given_by_the_user_takes_precedence(tmp_path: Path) -> None:
     harness, _ = run(tmp_path, "Because of the cap.", "A title of the model", "You are welcome.", name="mine")
     assert harness.app.session.name == "mine"
 

@@ -1,4 +1,4 @@
-"""Held-back ends of thoughts and words are shown in the order they came."""
+"""Delayed ends of reasoning and text are shown in the order they arrived."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -13,7 +13,7 @@ from clio.providers.base import ChatRequest, Chunk
 from clio.security.redaction.redactor import Redactor
 
 
-class Says:
+class ChunkProvider:
     """A provider that streams these chunks."""
 
     name = model = "m"
@@ -29,7 +29,7 @@ class Says:
 def shown(*chunks: Chunk) -> list[tuple[str, str]]:
     events: list[Event] = []
     answer = ModelAnswer()
-    provider = Says(*chunks)
+    provider = ChunkProvider(*chunks)
     request = ChatRequest(system="", messages=())
     asyncio.run(receive_answer(provider, request, answer, AnswerDisplay(events.append), Redactor()))  # type: ignore[arg-type]
     runs: list[tuple[str, str]] = []
@@ -58,7 +58,7 @@ def test_reasoning_between_texts_stays_between_them() -> None:
     assert shown(*chunks) == [("text", "One"), ("thought", "hm"), ("text", "two")]
 
 
-def test_chunks_with_both_that_follow_each_other_are_one_thought_before_the_text() -> None:
+def test_consecutive_chunks_with_both_are_one_block_of_reasoning_before_the_text() -> None:
     chunks = (Chunk(reasoning="I ", text="So "), Chunk(reasoning="think", text="it "), Chunk(text="is so"))
     assert shown(*chunks) == [("thought", "I think"), ("text", "So it is so")]
 
@@ -67,7 +67,7 @@ _WORDS = st.text(st.sampled_from("ab \n"), max_size=8)
 
 
 @given(st.lists(st.builds(lambda thought, text: Chunk(reasoning=thought, text=text), _WORDS, _WORDS), max_size=12))
-def test_nothing_is_shown_in_another_order_than_it_came(chunks: list[Chunk]) -> None:
+def test_everything_is_shown_in_the_order_it_arrived(chunks: list[Chunk]) -> None:
     """The text of chunks with both waits for the end of their reasoning."""
     sent: list[tuple[str, str]] = []
     waiting = ""

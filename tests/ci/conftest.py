@@ -23,7 +23,7 @@ FINDING = {"file": "retry.py", "line": 2, "severity": "high", "problem": "`MAX_T
 
 
 def read_workflow() -> dict[Any, Any]:
-    """The workflow that docs/ci.md shows."""
+    """Return the workflow in docs/ci.md."""
     page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
     return yaml.safe_load(page.partition("<!-- workflow -->\n```yaml\n")[2].partition("```")[0])
 
@@ -40,12 +40,12 @@ class Job:
     model: ChatServer
     temporary: Path
     marker: Path
-    """A file that exists if anything of the change was run."""
+    """A file that exists if anything of the change was executed."""
     inputs: dict[str, str] = field(default_factory=dict)
     key: str = KEY
 
     def sent(self) -> str:
-        """Everything that the model was sent."""
+        """Everything that was sent to the model."""
         return "\n".join(json.dumps(one.body, ensure_ascii=False) for one in self.model.requests)
 
     def _environment(self) -> dict[str, str]:
@@ -54,7 +54,7 @@ class Job:
         return {"HOME": str(home), "TMPDIR": str(self.temporary), "NO_PROXY": "127.0.0.1", "OTHER_SECRET": "hunter-2-x"}
 
     def pull_request(self, action: str = "opened", *, event: str = "pull_request") -> Result:
-        """What GitHub does about a pull request, in an event with these names."""
+        """Run what GitHub runs for a pull request, in an event with these names."""
         return self._github(event, {"action": action, "pull_request": {"number": 5, "title": self.forge.title}})
 
     def comment(self, by: str, body: str) -> Result:
@@ -103,7 +103,7 @@ class Job:
         return self._gitlab(event)
 
     def note(self, by: str, body: str, *, claimed: str = "") -> Result:
-        """A note on the merge request. claimed: what the event says instead, as a forger would write it."""
+        """Add a note to the merge request. claimed: a different text for the event, as a forger would write it."""
         attributes = {"id": self.forge.add_comment(by, body), "note": claimed or body, "noteable_type": "MergeRequest"}
         user = {"id": number_of("mia")}
         return self._gitlab(
@@ -144,7 +144,7 @@ class Job:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
-    """A change of mia, who may write: it adds retry.py. The base has guidelines."""
+    """A change by mia, who may write: it adds retry.py. The base has guidelines."""
     work, folder = tmp_path / "work", tmp_path / "served"
     make_or_copy(work, "a proposed change", _make_change, lambda target: git(target, "update-index", "--refresh"))
     bare = folder / "owner" / "name.git"
@@ -167,7 +167,7 @@ def _make_change(work: Path) -> None:
 
 
 def publish(work: Path, bare: Path) -> None:
-    """Push main and change, and what code hosts make of a request."""
+    """Push main and change, and the refs that code hosts make for a request."""
     if not bare.exists():
         bare.mkdir(parents=True)
         git(bare, "init", "--bare", "--quiet", "--initial-branch=main")

@@ -1,4 +1,4 @@
-"""What the model writes is text: rendered by a real Markdown renderer, nothing of it is a link, a picture or HTML."""
+"""Text of the model rendered by a real Markdown renderer contains no link, picture or HTML."""
 
 import html
 import importlib
@@ -21,7 +21,7 @@ LOADED: dict[str, ModuleType] = {}
 
 @pytest.fixture(autouse=True, scope="module")
 def modules() -> Iterator[None]:
-    """The script's modules, which are no package: Python finds them beside `__main__.py`."""
+    """Return the script's modules, which are not in a package: Python finds them next to `__main__.py`."""
     names = ("common", "comment", "project", "hosts")
     sys.path.insert(0, str(FOLDER))
     try:
@@ -129,7 +129,7 @@ def test_an_answer_is_only_paragraphs_lists_and_code(text: str) -> None:
 
 @given(PIECES)
 @settings(max_examples=300, deadline=None)
-def test_a_line_stays_a_line(text: str) -> None:
+def test_a_line_contains_no_line_break(text: str) -> None:
     shown = LOADED["comment"].escape_line(LOADED["common"].remove_controls(text))
     assert "\n" not in shown
     page = render(f"- **high** `x`: {shown}")
@@ -151,8 +151,8 @@ def test_a_secret_is_found_in_other_spellings(prefix: str) -> None:
 
     secret = "k3y+with/signs=9"
     remove = LOADED["common"].remove_secrets
-    for spelled in (secret, secret[::-1], secret.encode().hex(), "k3y%2Bwith%2Fsigns%3D9"):
-        assert spelled not in remove(f"<{spelled}>", {"KEY": secret})
+    for form in (secret, secret[::-1], secret.encode().hex(), "k3y%2Bwith%2Fsigns%3D9"):
+        assert form not in remove(f"<{form}>", {"KEY": secret})
     encoded = base64.b64encode((prefix + secret + "tail").encode()).decode()
     assert "[REDACTED:KEY]" in remove(encoded, {"KEY": secret})
 
@@ -171,23 +171,23 @@ def test_a_secret_is_found_in_other_spellings(prefix: str) -> None:
         ("", None),
     ],
 )
-def test_calls(body: str, question: str | None) -> None:
+def test_calls_of_clio_are_recognized(body: str, question: str | None) -> None:
     assert LOADED["hosts"].parse_call(body) == question
 
 
 @pytest.mark.parametrize(
     "path", ["../x", "a/../../x", "/etc/x", "a//b", ".git/config", "a/.GIT/hooks/x", "git~1/x", "a\\b"]
 )
-def test_a_path_that_leads_elsewhere_is_refused(path: str) -> None:
+def test_a_path_outside_the_repository_is_refused(path: str) -> None:
     assert not LOADED["project"].is_safe_path(path)
 
 
 @pytest.mark.parametrize("path", ["a.py", ".github/x.yml", ".gitignore", "$(touch x)", "-rf", "a b/ü"])
-def test_an_odd_name_is_only_a_name(path: str) -> None:
+def test_an_unusual_name_is_only_a_name(path: str) -> None:
     assert LOADED["project"].is_safe_path(path)
 
 
 @pytest.mark.parametrize("name", ["--upload-pack=x", "main", "", None, "a" * 39, "A" * 40])
-def test_only_a_commit_is_a_commit(name: Any) -> None:
+def test_only_a_commit_hash_is_accepted(name: Any) -> None:
     with pytest.raises(LOADED["common"].ReviewFailed):
         LOADED["hosts"].check_commit(name)

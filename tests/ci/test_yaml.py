@@ -1,4 +1,4 @@
-"""The action, the GitLab template and the documented workflow: few rights, pinned, and no value becomes a script."""
+"""The action, the GitLab template and the documented workflow: few permissions, pinned, no script injection."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ def test_only_the_step_that_runs_clio_gets_secrets() -> None:
     assert holding == ["Review"]
 
 
-def test_the_documented_workflow_has_few_rights_and_limits() -> None:
+def test_the_documented_workflow_has_few_permissions_and_limits() -> None:
     workflow = read_workflow()
     assert workflow["permissions"] == {}
     (job,) = workflow["jobs"].values()

@@ -1,4 +1,4 @@
-"""A home folder and a project on disk, and the configuration clio would load there."""
+"""A home folder and a project on disk, and the configuration that clio loads there."""
 
 import textwrap
 from pathlib import Path
@@ -21,21 +21,21 @@ class Harness:
         self.project_file = self.project / ".clio" / "config.yaml"
 
     def write_home(self, text: str) -> None:
-        """The user's own file."""
+        """Write the user's own file."""
         self._write(self.home_file, text)
 
     def write_project(self, text: str) -> None:
-        """The project's file."""
+        """Write the project's file."""
         self._write(self.project_file, text)
 
     def trust(self) -> None:
-        """Trust the project with everything it asks for now."""
+        """Trust the project with everything it currently asks for."""
         trust_project(self.load())
 
     def load(
         self, env: dict[str, str] | None = None, config_file: Path | None = None, **flags: str | bool
     ) -> LoadedConfig:
-        """What a start in the project gives; flags by the names of Config fields."""
+        """Return the configuration of a start in the project; flags by the names of Config fields."""
         options = Options(cwd=self.project, overrides=dict(flags), config_file=config_file)
         return load_config(options, {"HOME": str(self.user), "USERPROFILE": str(self.user)} | (env or {}))
 

@@ -1,4 +1,4 @@
-"""hooks.yaml: what a user and a project say runs at which event, and what a project's needs trust for."""
+"""hooks.yaml: the hooks of a user and of a project, and which of a project's need trust."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_a_missing_hooks_file_has_no_hooks(tmp_path: Path) -> None:
         ("stop:\n  - run: x\n    timeout_s: nan\n", "hooks.yaml:2: timeout_s must be a number"),
     ],
 )
-def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str, said: str) -> None:
+def test_errors_are_reported_with_their_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         list(read_hooks(write(tmp_path, text), "hooks.yaml"))
     assert str(caught.value).startswith(said)
@@ -77,7 +77,7 @@ def test_every_event_can_have_a_hook(tmp_path: Path) -> None:
     assert [hook.event for hook in read_hooks(write(tmp_path, text), "hooks.yaml")] == list(HOOK_EVENTS)
 
 
-def test_a_projects_hooks_wait_for_trust_and_the_users_do_not(harness: Harness) -> None:
+def test_a_projects_hooks_need_trust_and_the_users_do_not(harness: Harness) -> None:
     write(harness.home, "stop:\n  - run: mine\n")
     write(harness.project / ".clio", "stop:\n  - run: theirs\n    timeout_s: 3\n")
     loaded = harness.load()

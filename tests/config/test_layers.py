@@ -1,4 +1,4 @@
-"""The higher layer wins, and every value says where it comes from."""
+"""The higher layer takes precedence, and every value has its origin."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def harness(tmp_path: Path) -> Harness:
     return Harness(tmp_path)
 
 
-def test_nothing_configured(harness: Harness) -> None:
+def test_defaults_apply_without_configuration(harness: Harness) -> None:
     loaded = harness.load()
     assert loaded == LoadedConfig(
         config=Config(),
@@ -58,7 +58,7 @@ def test_yaml_is_imported_only_for_a_file(harness: Harness) -> None:
     assert imported() == "True"
 
 
-def test_each_layer_wins_over_those_below(harness: Harness) -> None:
+def test_each_layer_takes_precedence_over_those_below(harness: Harness) -> None:
     def check(env: dict[str, str], flag: dict[str, str | bool], value: int, origin: str) -> None:
         loaded = harness.load(env, **flag)
         assert (loaded.config.max_steps, loaded.origins["max_steps"]) == (value, origin)
@@ -74,7 +74,7 @@ def test_each_layer_wins_over_those_below(harness: Harness) -> None:
     check({"CLIO_MAX_STEPS": ""}, {}, 2, ".clio/config.yaml:1")
 
 
-def test_lists_gather_the_entries_of_all_files(harness: Harness) -> None:
+def test_lists_combine_the_entries_of_all_files(harness: Harness) -> None:
     harness.write_home("deny:\n  - rm *\n  - dd *\n")
     harness.write_project("deny:\n  - rm *\n  - make deploy\n")
     loaded = harness.load()
@@ -153,7 +153,7 @@ def test_every_variable_and_every_flag_reaches_its_field(harness: Harness) -> No
         ({"CLIO_DEBUG": "perhaps"}, "the environment variable CLIO_DEBUG must be true or false, not 'perhaps'"),
     ],
 )
-def test_a_wrong_variable_is_named(harness: Harness, env: dict[str, str], message: str) -> None:
+def test_an_invalid_variable_is_named(harness: Harness, env: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         harness.load(env)
     assert str(caught.value) == message
@@ -171,18 +171,18 @@ def test_a_wrong_variable_is_named(harness: Harness, env: dict[str, str], messag
         ({"model": " "}, "--model must be text that is not empty, not ''"),
     ],
 )
-def test_a_wrong_flag_is_named(harness: Harness, flags: dict[str, str], message: str) -> None:
+def test_an_invalid_flag_is_named(harness: Harness, flags: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         harness.load(**flags)
     assert str(caught.value) == message
 
 
-def test_no_color_is_any_value(harness: Harness) -> None:
+def test_no_color_accepts_any_value(harness: Harness) -> None:
     assert not harness.load({"NO_COLOR": "0"}).config.color
     assert harness.load({"NO_COLOR": ""}).config.color
 
 
-# What names a server belongs together: (home file, environment, flags) -> (provider, base_url, api_key, model)
+# Settings of one server belong together: (home file, environment, flags) -> (provider, base_url, api_key, model)
 SERVERS: list[tuple[str, dict[str, str], dict[str, str], tuple[str | None, ...]]] = [
     ("", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "u"}, {}, (None, "u", "k", None)),
     ("", {"OPENAI_API_KEY": "k", "CLIO_API_KEY": "c"}, {}, (None, None, "c", None)),
@@ -192,13 +192,13 @@ SERVERS: list[tuple[str, dict[str, str], dict[str, str], tuple[str | None, ...]]
     ("provider: groq", {"OPENAI_API_KEY": "k"}, {}, ("groq", None, None, None)),
     ("provider: openai", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "u"}, {}, ("openai", "u", "k", None)),
     ("", {"OPENAI_API_KEY": "k"}, {"provider": "openai"}, ("openai", None, "k", None)),
-    # another provider: address, key and model of the one before are forgotten
+    # another provider: URL, key and model of the lower layer are dropped
     ("provider: groq\nbase_url: f\napi_key: k\nmodel: m", {}, {"provider": "vllm"}, ("vllm", None, None, None)),
     ("provider: groq\nmodel: m\napi_key: k", {}, {"provider": "groq"}, ("groq", None, "k", "m")),
     ("base_url: f\napi_key: k\nmodel: m", {}, {"provider": "openai"}, ("openai", None, None, "m")),
-    # another address: key and provider are forgotten
+    # another URL: key and provider are dropped
     ("provider: groq\napi_key: k\nmodel: m", {}, {"base_url": "u"}, (None, "u", None, "m")),
-    # whether OpenAI's key fits an address is the provider's question, which knows the addresses
+    # whether OpenAI's key may be sent to a URL is decided by the provider, which knows the URLs
     ("provider: groq\napi_key: k", {"OPENAI_API_KEY": "o"}, {"base_url": "u"}, (None, "u", None, None)),
     ("base_url: f\napi_key: k", {"OPENAI_API_KEY": "o"}, {}, (None, "f", "k", None)),
     ("base_url: f\napi_key: k", {"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": "u"}, {}, (None, "u", "o", None)),
@@ -206,7 +206,7 @@ SERVERS: list[tuple[str, dict[str, str], dict[str, str], tuple[str | None, ...]]
     ("base_url: f\napi_key: k", {}, {"base_url": "u"}, (None, "u", None, None)),
     ("api_key: k", {"OPENAI_BASE_URL": "u"}, {}, (None, "u", "k", None)),
     ("base_url: f\napi_key: k", {}, {"base_url": "f"}, (None, "f", "k", None)),
-    # environment and flags are one voice
+    # environment and flags are one layer
     ("", {"CLIO_BASE_URL": "u", "CLIO_API_KEY": "k"}, {"provider": "vllm"}, ("vllm", "u", "k", None)),
     ("", {"CLIO_MODEL": "m"}, {"provider": "groq"}, ("groq", None, None, "m")),
 ]
@@ -235,7 +235,7 @@ setting = fields.flatmap(lambda name: st.builds(lambda value: ((name,), value), 
 
 
 @given(st.lists(st.lists(setting, max_size=6), max_size=5))
-def test_higher_layers_win_and_lists_add_up(layers: list[list[tuple[tuple[str], object]]]) -> None:
+def test_higher_layers_take_precedence_and_lists_are_combined(layers: list[list[tuple[tuple[str], object]]]) -> None:
     values: dict[tuple[str, ...], list[Setting]] = {}
     expected = msgspec.structs.asdict(Config())
     said = dict.fromkeys(expected, "default")
@@ -253,7 +253,7 @@ def test_higher_layers_win_and_lists_add_up(layers: list[list[tuple[tuple[str], 
     assert list_origins(values) == said
 
 
-def test_flags_name_fields_and_forms_that_exist() -> None:
+def test_flags_name_existing_fields_and_formats() -> None:
     assert {flag.field for flag in FLAGS if flag.field} <= set(Config.__struct_fields__)
     assert set(OUTPUT_FORMATS) == set(OutputFormat.__args__)  # type: ignore[attr-defined]
     assert Options(cwd=Path.cwd()).output in OUTPUT_FORMATS

@@ -1,4 +1,4 @@
-"""The files that name MCP servers: what they say, what is wrong with them, whom they ask for trust, how they change."""
+"""The files that name MCP servers: fields, errors, trust, and changes by commands."""
 
 import json
 from pathlib import Path
@@ -110,9 +110,9 @@ def test_a_project_and_a_plugin_bring_no_login_without_a_user(tmp_path: Path, oa
     found = read(tmp_path, user=user, project=project)
     [problem] = found.problems
     assert said in problem
-    # The user's entry of that name stays what it is, and so does where its credentials go.
+    # The user's entry of that name is unchanged, and so is where its credentials are sent.
     assert [(server.url, server.own) for server in found.servers] == [("https://mine/mcp", True)]
-    # An entry that only changes the user's server changes nothing of its login.
+    # An entry that only changes the user's server changes nothing about its login.
     [server] = read(tmp_path, user=user, project=f"mcpServers: {{a: {{oauth: {_ROBOT}}}}}").servers
     assert (server.url, server.own) == ("https://mine/mcp", True)
     with pytest.raises(ConfigError, match="only in your own file"):
@@ -160,7 +160,7 @@ def test_an_authorization_header_and_a_login_without_a_user_exclude_each_other(t
     assert "Authorization header" in problem
 
 
-def test_a_project_waits_for_trust_and_is_shown_without_its_secrets(tmp_path: Path) -> None:
+def test_a_project_needs_trust_and_is_shown_without_its_secrets(tmp_path: Path) -> None:
     env = {"API_TOKEN": "abc123", "OTHER": "${HOME}"}
     shared = {"mcpServers": {"a": {"command": "sh", "args": ["-c", "x\x1b[2J"], "env": env}}}
     found = read(tmp_path, user="mcpServers: {a: {command: mine}}", shared=shared, trust=False)

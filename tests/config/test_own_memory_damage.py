@@ -1,4 +1,4 @@
-"""A damaged memory key or seal: the sentence names the file, and does not say that a repository brought the memory."""
+"""A damaged memory key or seal: the message names the file and does not blame the repository."""
 
 import hashlib
 import hmac
@@ -36,7 +36,7 @@ def test_a_damaged_key_is_named(own: tuple[Path, Path], data: bytes) -> None:
     assert f"{str(home / 'memory_key.json')!r} is damaged" in said
 
 
-def test_a_key_that_was_set_aside_is_named_while_the_seal_is_another_ones(own: tuple[Path, Path]) -> None:
+def test_a_moved_aside_key_is_named_while_the_seal_is_another_ones(own: tuple[Path, Path]) -> None:
     project, home = own
     (home / "memory_key.json").rename(home / "memory_key.json.corrupt-20260101-000000")
     load_or_create_key(home)
@@ -54,7 +54,7 @@ def test_a_damaged_seal_is_named(own: tuple[Path, Path], damage: Callable[[str],
     assert describe_seal_damage(project, home) == f"{str(seal)!r} is damaged"
 
 
-def test_memory_without_a_seal_still_came_with_the_project(own: tuple[Path, Path]) -> None:
+def test_memory_without_a_seal_still_counts_as_from_the_repository(own: tuple[Path, Path]) -> None:
     project, home = own
     (project / ".clio" / "written-here").unlink()
     assert has_foreign_memory(project, home)
@@ -72,7 +72,7 @@ def test_a_seal_copied_to_another_project_does_not_count(own: tuple[Path, Path],
     assert describe_seal_damage(other, home) is None
 
 
-def test_a_moved_project_is_asked_about_and_sealed_again_once_it_is_trusted(own: tuple[Path, Path]) -> None:
+def test_a_moved_project_is_asked_about_and_sealed_again_once_trusted(own: tuple[Path, Path]) -> None:
     project, home = own
     moved = project.rename(project.with_name("moved"))
     assert has_foreign_memory(moved, home)
@@ -81,7 +81,7 @@ def test_a_moved_project_is_asked_about_and_sealed_again_once_it_is_trusted(own:
 
 
 def seal_without_folder(project: Path, home: Path) -> None:
-    """What an earlier clio left: a seal that names no folder, and a key that does not know of such seals."""
+    """Write what an earlier version left: a seal that names no folder, and a key that does not know such seals."""
     path = home / "memory_key.json"
     document = json.loads(path.read_text())
     document.pop("unbound")
@@ -111,7 +111,7 @@ def test_an_earlier_seal_counts_only_where_clio_was_in_use_then(own: tuple[Path,
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of Unix")
-def test_a_pipe_in_the_place_of_the_list_of_sessions_does_not_block(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_the_list_of_sessions_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "own_sessions.txt")
     with pytest.raises(OSError, match="own_sessions"):
         record_sessions(tmp_path, ["0198c0de"])

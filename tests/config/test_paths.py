@@ -1,4 +1,4 @@
-"""Which folder is the project, and where clio's own files are."""
+"""The folder of the project, and the folders of clio's own files."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ def project(cwd: Path, home: Path, clio: Path | None = None) -> Path:
 
 
 @pytest.mark.parametrize("marker", [".git", ".clio"])
-def test_the_nearest_marked_folder(home: Path, marker: str) -> None:
+def test_the_nearest_marked_folder_is_the_project(home: Path, marker: str) -> None:
     (home / "work" / marker).mkdir(parents=True)
     assert project(home / "work", home) == home / "work"
     assert project(home / "work" / "a" / "b", home) == home / "work"
@@ -28,13 +28,13 @@ def test_the_nearest_marked_folder(home: Path, marker: str) -> None:
     assert project(home / "work" / "a" / "b", home) == home / "work" / "a"
 
 
-def test_a_worktree_has_a_file_for_its_git_folder(home: Path) -> None:
+def test_in_a_worktree_git_is_a_file(home: Path) -> None:
     (home / "tree").mkdir()
     (home / "tree" / ".git").write_text("gitdir: elsewhere\n", encoding="utf-8")
     assert project(home / "tree" / "src", home) == home / "tree"
 
 
-def test_without_a_mark_it_is_the_current_folder(home: Path) -> None:
+def test_without_a_mark_the_current_folder_is_the_project(home: Path) -> None:
     assert project(home / "a" / "b", home) == home / "a" / "b"
 
 
@@ -60,7 +60,7 @@ def test_links_are_resolved(home: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="HOME is POSIX's")
-def test_where_clios_own_files_are(tmp_path: Path) -> None:
+def test_the_folders_of_clios_own_files(tmp_path: Path) -> None:
     env = {"HOME": "/home/x"}
     assert clio_home(env) == Path("/home/x/.clio")
     assert clio_home(env | {"CLIO_HOME": " "}) == Path("/home/x/.clio")
@@ -70,7 +70,7 @@ def test_where_clios_own_files_are(tmp_path: Path) -> None:
     assert user_home({}) == Path.home()
 
 
-def test_names_a_user_would_use() -> None:
+def test_paths_are_shown_as_users_write_them() -> None:
     home, project = Path("/home/x"), Path("/home/x/work")
     assert display_path(project / ".clio" / "config.yaml", project=project, user_home=home) == ".clio/config.yaml"
     assert display_path(home / ".clio" / "config.yaml", project=None, user_home=home) == "~/.clio/config.yaml"
@@ -90,7 +90,7 @@ def test_a_folder_shared_by_all_is_a_project_only_as_the_current_folder(home: Pa
     assert project(shared / "a" / "b", home) == shared / "a"
 
 
-def test_the_root_of_the_file_system_holds_no_other_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_root_of_the_file_system_contains_no_other_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = Path(home.anchor)
     real = Path.exists
     monkeypatch.setattr(Path, "exists", lambda path: path == root / ".clio" or real(path))

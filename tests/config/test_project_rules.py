@@ -1,4 +1,4 @@
-"""An untrusted project can only narrow its own rights."""
+"""An untrusted project can only reduce its own rights."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _HOMES = (
 
 
 def values_of(field: SettingField) -> list[str]:
-    """Values that YAML can give the field, each as a line of a file has it."""
+    """Return values for the field, each as a line of a YAML file."""
     match field.kind:
         case "choice":
             return [f"'{choice}'" for choice in field.choices]
@@ -40,7 +40,7 @@ def values_of(field: SettingField) -> list[str]:
 
 
 def is_narrower_or_equal(name: str, now: Config, before: Config) -> bool:
-    """Whether one setting gives no more than before, said here once more and independently of the rules."""
+    """Whether one setting permits no more than before; written independently of the rules."""
     new, old = getattr(now, name), getattr(before, name)
     match name:
         case "approve":
@@ -85,7 +85,7 @@ def test_no_value_of_an_untrusted_project_gives_it_more(tmp_path: Path, home: st
 
 
 def is_same(config: Config, name: str, value: str) -> bool:
-    """Whether the project asks for what holds anyway."""
+    """Whether the project asks for what applies anyway."""
     now = getattr(config, name)
     words = {"true": True, "false": False, "null": None}
     plain = words.get(value, value.strip("'"))

@@ -1,4 +1,4 @@
-"""What `clio config show` says."""
+"""The output of `clio config show`."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.config.harness import Harness
 from tests.support.wording import mentions
 
 
-def test_every_value_with_its_origin_and_no_secret(tmp_path: Path) -> None:
+def test_every_value_is_shown_with_its_origin_and_no_secret(tmp_path: Path) -> None:
     harness = Harness(tmp_path)
     harness.write_home("api_key: sk-0123456789abcdef\nmodels: {big: {tools: no}}\ndeny: [rm *, dd *]\n")
     harness.write_project("approve: all\nmax_steps: 3\n")
@@ -107,7 +107,7 @@ Not in effect until this project is trusted (trust it with: clio config trust):
     )
 
 
-def test_the_same_as_json(tmp_path: Path) -> None:
+def test_the_same_is_printed_as_json(tmp_path: Path) -> None:
     harness = Harness(tmp_path)
     harness.write_home("api_key: sk-0123456789abcdef\nallow: [ls]\n")
     harness.write_project("redact: off\n")
@@ -119,7 +119,7 @@ def test_the_same_as_json(tmp_path: Path) -> None:
     assert report["files"] == [str(harness.home_file), str(harness.project_file)]
 
 
-def test_where_the_files_are(tmp_path: Path) -> None:
+def test_the_files_are_listed(tmp_path: Path) -> None:
     harness = Harness(tmp_path)
     harness.write_home("")
     other = tmp_path / "other.yaml"
@@ -132,7 +132,7 @@ def test_where_the_files_are(tmp_path: Path) -> None:
     assert format_config_files(harness.load(config_file=other)).splitlines()[-1] == f"--config  {other}"
 
 
-def test_what_trust_puts_in_force(tmp_path: Path) -> None:
+def test_values_that_need_trust_are_listed(tmp_path: Path) -> None:
     harness = Harness(tmp_path)
     harness.write_project("approve: all\n")
     loaded = harness.load()

@@ -1,4 +1,4 @@
-"""Which arguments of a command line belong to clio, and which to a sub-command."""
+"""Which arguments of a command line belong to clio, and which to a subcommand."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def parsed(*argv: str) -> tuple[tuple[str, ...], dict[str, object]]:
         (("-r", "--model", "m", "sessions"), None, {}),
     ],
 )
-def test_flags_are_told_from_words(
+def test_flags_and_words_are_distinguished(
     argv: tuple[str, ...], words: tuple[str, ...] | None, given: dict[str, object]
 ) -> None:
     if words is None:
@@ -44,7 +44,7 @@ def test_flags_are_told_from_words(
 
 
 @each_row(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         (("-p", "fix", "memory"), "unexpected argument 'memory'; put the whole prompt in quotes after -p"),
         (("-c", "sessions"), "--continue is not an option of 'clio sessions'; see clio sessions --help"),
@@ -60,13 +60,13 @@ def test_flags_are_told_from_words(
         (("--modle=x", "memory"), "unknown option '--modle'; did you mean '--model'?"),
     ],
 )
-def test_what_does_not_fit_is_named(argv: tuple[str, ...], says: str) -> None:
+def test_invalid_arguments_are_named(argv: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         command_line.parse_arguments(argv)
-    assert str(caught.value) == says
+    assert str(caught.value) == message
 
 
-def test_the_help_of_each_subcommand_names_every_form_within_a_hundred_columns() -> None:
+def test_the_help_of_each_subcommand_lists_every_usage_within_a_hundred_columns() -> None:
     for subcommand in SUBCOMMANDS:
         lines = format_help(subcommand.name, 100).splitlines()
         assert max(map(len, lines)) <= 100, subcommand.name
@@ -78,14 +78,14 @@ def test_the_help_of_each_subcommand_names_every_form_within_a_hundred_columns()
 
 
 @pytest.mark.parametrize("command", dict.fromkeys(words[0] for words in COMMANDS if words[0] not in ("acp", "mcp")))
-def test_each_sub_command_prints_its_own_help(command: str) -> None:
+def test_each_subcommand_prints_its_own_help(command: str) -> None:
     text = command_help_text([command])
     assert len(text.splitlines()) < 15 and "--model" not in text
     assert all(f"clio {' '.join(words)}" in text for words in COMMANDS if words[0] == command)
     assert all((flag.long_name in text) == (command in flag.only) for flag in FLAGS if flag.only)
 
 
-def test_the_help_of_an_unknown_sub_command_names_the_known_one() -> None:
+def test_the_help_of_an_unknown_subcommand_suggests_the_known_one() -> None:
     with pytest.raises(UsageError, match="did you mean 'doctor'"):
         command_help_text(["doctr"])
 

@@ -1,4 +1,4 @@
-"""Setting and removing one setting in a file of any layout, without touching the rest."""
+"""Setting and removing one setting in a file of any layout without changing the rest."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def read(data: bytes) -> dict[tuple[str, ...], list[object]]:
 
 @pytest.mark.parametrize("layout", FILES)
 @pytest.mark.parametrize(("key", "value"), SETTINGS, ids=[".".join(key) for key, _ in SETTINGS])
-def test_a_setting_is_set_and_everything_else_stays(layout: str, key: tuple[str, ...], value: object) -> None:
+def test_a_setting_is_set_and_everything_else_is_unchanged(layout: str, key: tuple[str, ...], value: object) -> None:
     before = FILES[layout].replace("approve:\n", "") if layout == "null" else FILES[layout]
     after = set_yaml_path(before.encode(), key, format_yaml_value(value), "f")
     expected = read(before.encode()) | {key: list(value) if isinstance(value, tuple) else [value]}
@@ -51,7 +51,7 @@ def test_a_setting_is_set_and_everything_else_stays(layout: str, key: tuple[str,
 
 
 @pytest.mark.parametrize("layout", ["no end", "list", "nested", "windows"])
-def test_what_is_removed_is_gone_and_nothing_else(layout: str) -> None:
+def test_only_the_removed_setting_is_gone(layout: str) -> None:
     before = FILES[layout].encode()
     for key in read(before):
         after = remove_yaml_path(before, key, "f")
@@ -59,7 +59,7 @@ def test_what_is_removed_is_gone_and_nothing_else(layout: str) -> None:
     assert b"# small" in remove_yaml_path(FILES["nested"].encode(), ("models", "qwen3", "effort"), "f")
 
 
-def test_a_layout_that_cannot_be_edited_says_so_and_is_not_touched() -> None:
+def test_a_layout_that_cannot_be_edited_is_reported_and_not_changed() -> None:
     with pytest.raises(ConfigError, match="by hand"):
         remove_yaml_path(FILES["flow"].encode(), ("approve",), "f")
     with pytest.raises(ConfigError, match="by hand"):

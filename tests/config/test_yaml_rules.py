@@ -1,4 +1,4 @@
-"""A rule is added and every other character of the file stays."""
+"""Adding a rule changes no other character of the file."""
 
 import os
 import stat
@@ -49,13 +49,13 @@ def rules(data: bytes) -> list[object]:
 
 
 @each_row("before", list(EDITS), ids=repr)
-def test_the_rule_goes_where_a_user_would_write_it(before: str) -> None:
+def test_the_rule_is_added_where_a_user_would_write_it(before: str) -> None:
     after = add_yaml_rule(before.encode(), "git log *", "config.yaml")
     assert after.decode() == EDITS[before]
 
 
 @pytest.mark.parametrize("before", ["model: x\n...\n", "? allow\n: - ls\n"])
-def test_a_file_that_cannot_be_edited_stays_and_says_so(before: str) -> None:
+def test_a_file_that_cannot_be_edited_is_reported_and_not_changed(before: str) -> None:
     try:
         after = add_yaml_rule(before.encode(), "ls -l", "config.yaml")
     except ConfigError as error:
@@ -64,7 +64,7 @@ def test_a_file_that_cannot_be_edited_stays_and_says_so(before: str) -> None:
         assert "ls -l" in rules(after)
 
 
-# Rules of characters YAML can hold, as commands are; others are refused, never mangled.
+# Rules of characters that YAML can represent, as commands are; others are refused, never changed.
 commands = st.text(
     st.characters(exclude_categories=("Cs",)) | st.sampled_from("\"'#:*&!|>%@`{}[],\\ $"), min_size=1, max_size=30
 ).filter(lambda rule: rule == rule.strip())
@@ -72,7 +72,7 @@ commands = st.text(
 
 @given(st.lists(commands, max_size=5, unique=True), st.sampled_from(list(EDITS)))
 @example(["\x85", "a\u2028b", "\x07", "x: y # z", "- a"], "")
-def test_whatever_the_rules_are_they_are_read_back_or_refused(new: list[str], before: str) -> None:
+def test_any_rule_is_read_back_or_refused(new: list[str], before: str) -> None:
     data = before.encode()
     expected = rules(data)
     for rule in new:
@@ -85,7 +85,7 @@ def test_whatever_the_rules_are_they_are_read_back_or_refused(new: list[str], be
         assert rules(data) == expected
 
 
-def test_a_file_with_a_mistake_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_with_an_error_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("aprove: all\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="unknown key 'aprove'"):
@@ -93,7 +93,7 @@ def test_a_file_with_a_mistake_is_left_alone(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "aprove: all\n"
 
 
-def test_a_missing_file_and_folder_are_made_and_hidden_from_git(tmp_path: Path) -> None:
+def test_a_missing_file_and_folder_are_created_and_ignored_by_git(tmp_path: Path) -> None:
     path = tmp_path / ".clio" / "config.yaml"
     store_rule(path, "ls")
     assert path.read_text(encoding="utf-8") == 'allow:\n  - "ls"\n'
@@ -101,7 +101,7 @@ def test_a_missing_file_and_folder_are_made_and_hidden_from_git(tmp_path: Path) 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and modes of POSIX")
-def test_links_and_modes_stay(tmp_path: Path) -> None:
+def test_links_and_modes_are_kept(tmp_path: Path) -> None:
     real, link = tmp_path / "real.yaml", tmp_path / "config.yaml"
     real.write_text("model: x\n", encoding="utf-8")
     real.chmod(0o644)
@@ -112,7 +112,7 @@ def test_links_and_modes_stay(tmp_path: Path) -> None:
     assert stat.S_IMODE(real.stat().st_mode) == 0o644
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / ".clio").write_text("a file in the way", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"the rule 'ls' cannot be stored in .*config\.yaml: "):
         store_rule(tmp_path / ".clio" / "config.yaml", "ls")

@@ -1,4 +1,4 @@
-"""Every way a configuration file can be wrong, and the sentence each gets."""
+"""Every error in a configuration file, and its message."""
 
 import os
 from pathlib import Path
@@ -106,7 +106,7 @@ def error(tmp_path: Path, text: str | bytes) -> str:
 
 
 @each_row("text", list(WRONG), ids=lambda text: repr(text[:40]))
-def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str) -> None:
+def test_errors_are_reported_with_their_line(tmp_path: Path, text: str) -> None:
     message = error(tmp_path, text)
     expected = WRONG[text]
     assert message.startswith(expected) if expected.endswith((",", "known:")) else message == expected
@@ -124,7 +124,7 @@ def test_a_missing_file_is_not_an_empty_one(tmp_path: Path) -> None:
     assert read_settings_file(tmp_path / "file" / "config.yaml", "config.yaml") is None
 
 
-def test_all_kinds_of_values(tmp_path: Path) -> None:
+def test_all_kinds_of_values_are_read(tmp_path: Path) -> None:
     text = """\
         # a comment
         model: gpt-4.1      # text that looks like a number stays text
@@ -165,7 +165,7 @@ def test_all_kinds_of_values(tmp_path: Path) -> None:
 
 @each_row("newline", ["\r\n", "\r", "\n"])
 @each_row("bom", ["", "\ufeff"])
-def test_line_ends_and_byte_order_marks(tmp_path: Path, newline: str, bom: str) -> None:
+def test_line_endings_and_byte_order_marks_are_accepted(tmp_path: Path, newline: str, bom: str) -> None:
     text = bom + newline.join(["model: ü", "allow:", "- a", "- b", ""])
     assert settings(tmp_path, text) == {"model": "ü", "allow": ("a", "b")}
 
@@ -176,7 +176,7 @@ def test_an_entry_of_a_list_knows_its_line(tmp_path: Path) -> None:
     assert [(s.value, s.origin) for s in read_settings_file(path, "x") or ()] == [("a", "x:3"), ("b", "x:5")]
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     assert mentions(error(tmp_path, b"model: x\nprovider: \xff"), "config.yaml:2", "not UTF-8")
     assert mentions(error(tmp_path, b"#" * (MAX_CONFIG_BYTES + 1)), "config.yaml", "1,000,000 bytes")
     with pytest.raises(ConfigError, match="is not a file"):
@@ -195,7 +195,7 @@ def test_a_pipe_is_not_waited_for_and_a_forbidden_file_is_named(tmp_path: Path) 
 
 
 @each_row("word", ["off", "Off", "OFF", "'off'", "no", "false"])
-def test_a_choice_that_yaml_takes_for_a_truth_value_is_the_choice(tmp_path: Path, word: str) -> None:
+def test_a_choice_that_yaml_reads_as_a_boolean_is_the_choice(tmp_path: Path, word: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(f"notify: {word}\n", encoding="utf-8")
     (setting,) = read_settings_file(path, "config.yaml") or ()
@@ -206,7 +206,7 @@ def test_a_choice_that_yaml_takes_for_a_truth_value_is_the_choice(tmp_path: Path
 
 
 @pytest.mark.parametrize("word", ["on", "yes", "true"])
-def test_a_truth_value_unlike_any_choice_is_refused(tmp_path: Path, word: str) -> None:
+def test_a_boolean_unlike_any_choice_is_refused(tmp_path: Path, word: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(f"notify: {word}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=f"YAML reads an unquoted {word} as true"):
@@ -222,6 +222,6 @@ def test_a_truth_value_unlike_any_choice_is_refused(tmp_path: Path, word: str) -
         ("config.yaml", "approve: ask"),
     ],
 )
-def test_the_example_is_of_the_file_that_is_named(name: str, example: str) -> None:
+def test_the_example_is_for_the_named_file(name: str, example: str) -> None:
     with pytest.raises(ConfigError, match=f"^~/.clio/{name}:1: expected lines such as '{example}', not 'hello'$"):
         parse_yaml(b"hello", f"~/.clio/{name}")

@@ -1,4 +1,4 @@
-"""One value set in a file that a user wrote."""
+"""Setting one value in a file written by a user."""
 
 import os
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_a_value_that_would_need_other_changes_is_not_set() -> None:
         set_yaml_value(b"modle: x\n", "preference_floor", "0.05", "f")
 
 
-def test_the_file_is_created_and_read_back(tmp_path: Path) -> None:
+def test_a_missing_file_is_created_and_read_back(tmp_path: Path) -> None:
     harness = Harness(tmp_path)
     harness.write_home("model: x\n")
     path = harness.load({}).files[0]

@@ -1,4 +1,4 @@
-"""Random conversations, written into real sessions and sent through the real window."""
+"""Random conversations, written to real sessions and sent through the real window."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def store_in(folder: Path) -> SessionStore:
 
 
 def make_window(session: Session, tokens: int, *, prefixes: int = 1) -> ContextWindow:
-    """A window of so many tokens over a small system prompt; each further prefix is half as long."""
+    """Return a window of this many tokens with a small system prompt; each further prefix is half as long."""
     makers = [lambda n=n: Prefix(system=SYSTEM[: len(SYSTEM) >> n], tools=()) for n in range(prefixes)]
     builder = ContextBuilder(project=Path(), prefixes=makers, estimator=TokenEstimator())
     return ContextWindow(session, builder, ModelLimits(context_window=tokens, max_output_tokens=4_096, source="config"))
@@ -39,7 +39,7 @@ def user(text: str, **more: Any) -> UserMessage:
 
 
 def tool_round(names: list[str], outputs: list[str], ids: list[str], words: str = "") -> list[Message]:
-    """An answer that calls tools, and the results."""
+    """Return an answer that calls tools, and the results."""
     calls = [
         ToolCall(id=id, name=name, arguments=f'{{"path": "{name}.py"}}') for id, name in zip(ids, names, strict=True)
     ]
@@ -52,7 +52,7 @@ def tool_round(names: list[str], outputs: list[str], ids: list[str], words: str 
 
 @st.composite
 def rounds(draw: st.DrawFn) -> list[Message]:
-    """One answer with parallel calls; results may be missing, come twice or in another order; ids may repeat."""
+    """Generate an answer with parallel calls; results may be missing, repeated or reordered, and ids repeated."""
     count = draw(st.integers(1, 4))
     numbers = draw(st.lists(st.integers(0, 9), min_size=count, max_size=count))
     outputs = draw(st.lists(st.sampled_from(OUTPUTS), min_size=count, max_size=count))
@@ -63,7 +63,7 @@ def rounds(draw: st.DrawFn) -> list[Message]:
 
 
 def clean_rounds() -> st.SearchStrategy[list[Message]]:
-    """One answer with all its results."""
+    """Generate an answer with all its results."""
     outputs = st.lists(st.sampled_from(OUTPUTS), min_size=1, max_size=4)
     names = ["read_file"] * 4
     ids = ["c0", "c1", "c2", "c3"]
@@ -79,24 +79,24 @@ def words() -> st.SearchStrategy[list[Message]]:
 
 
 def fresh(messages: list[Message]) -> list[Message]:
-    """Copies with ids of their own: strategies hand out the same objects again and again."""
+    """Return copies with new ids, because strategies return the same objects repeatedly."""
     return [msgspec.structs.replace(message, id=new_id()) for message in messages]
 
 
 def history(rounds_of: st.SearchStrategy[list[Message]]) -> st.SearchStrategy[list[list[Message]]]:
-    """Turns, each a list of messages; the first is a request of the user's."""
+    """Generate turns, each a list of messages; the first is a user message."""
     turns = st.lists(words() | rounds_of, max_size=25)
     return turns.map(lambda rest: [[user(FORGED)], *rest])
 
 
 def own_count(window: ContextWindow, built: BuiltRequest) -> int:
-    """The tokens of a request, counted again."""
+    """Return the tokens of a request, counted independently."""
     units = len(built.request.system) + sum(message_units(message) for message in built.request.messages)
     return int(units / window.ratio)
 
 
 def unpaired(messages: tuple[Message, ...]) -> list[str]:
-    """Ids of calls without their result directly behind them in order, and of results without a call."""
+    """Return ids of calls not directly followed by their result in order, and of results without a call."""
     wrong: list[str] = []
     waiting: list[str] = []
     for message in messages:
@@ -112,7 +112,7 @@ def unpaired(messages: tuple[Message, ...]) -> list[str]:
 
 
 def newest_task(messages: list[Message]) -> UserMessage | None:
-    """The user's newest words that say something; else the newest."""
+    """Return the newest user message with content; else the newest."""
     said = [message for message in messages if isinstance(message, UserMessage) and message.origin == "user"]
     asked = [message for message in said if is_substantive(message.content)]
     return (asked or said or [None])[-1]

@@ -1,4 +1,4 @@
-"""Random stretches of conversation, whole unit by whole unit."""
+"""Random parts of conversations, in whole units."""
 
 import json
 
@@ -71,11 +71,11 @@ ASKS = st.one_of(
 
 @st.composite
 def units(draw: st.DrawFn) -> list[Message]:
-    """One unit: words of the user or of clio, or an answer with its calls and the results it got."""
+    """Generate one unit: a message of the user or of clio, or an answer with calls and the results it got."""
     if draw(st.booleans()):
         origin = draw(st.sampled_from(["user", "user", "user", "continue", "recovery"]))
         return [UserMessage(content=draw(ASKS), origin=origin)]
-    # Servers that count from zero in every answer: the same ids again and again.
+    # Servers that count from zero in every answer repeat ids.
     calls = [
         ToolCall(id=f"call_{n}", name=draw(NAMES), arguments=draw(ARGUMENTS)) for n in range(draw(st.integers(0, 3)))
     ]

@@ -1,4 +1,4 @@
-"""An encoding fetched behind the conversation: from loopback, checked, bounded in time, only where it is allowed."""
+"""A tokenizer encoding is downloaded in the background: from loopback, verified, with a time limit, if allowed."""
 
 import asyncio
 import hashlib
@@ -33,7 +33,7 @@ def server() -> Iterator[EncodingServer]:
 
 
 def fetch(server: EncodingServer, home: Path, *, limit_s: float = 10.0, stops_when_asked: bool = False) -> Path | None:
-    """Where the file is after the download has ended, or was stopped once the server got the request."""
+    """Return the path of the file after the download has ended, or was stopped once the server got the request."""
     encoding = server.encoding
 
     async def run() -> None:
@@ -50,7 +50,7 @@ def fetch(server: EncodingServer, home: Path, *, limit_s: float = 10.0, stops_wh
 
 
 @pytest.mark.fast
-def test_it_is_fetched_once_into_the_folder_of_clio(tmp_path: Path, server: EncodingServer) -> None:
+def test_it_is_downloaded_once_into_clios_folder(tmp_path: Path, server: EncodingServer) -> None:
     path = fetch(server, tmp_path)
     assert path is not None and path.parent == tmp_path / "encodings"
     assert hashlib.sha256(path.read_bytes()).hexdigest() == server.encoding.sha256
@@ -58,14 +58,14 @@ def test_it_is_fetched_once_into_the_folder_of_clio(tmp_path: Path, server: Enco
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
-def test_what_is_not_the_encoding_is_not_kept(tmp_path: Path, server: EncodingServer) -> None:
+def test_a_file_that_is_not_the_encoding_is_discarded(tmp_path: Path, server: EncodingServer) -> None:
     server.body = b"x" * len(server.body)
     assert fetch(server, tmp_path) is None
     left = [one for one in tmp_path.rglob("*") if one.is_file()]
     assert [one.stat().st_size for one in left] == [0], "only the empty mark of a failed download"
 
 
-def test_a_download_that_failed_is_tried_again_a_day_later(tmp_path: Path, server: EncodingServer) -> None:
+def test_a_failed_download_is_tried_again_a_day_later(tmp_path: Path, server: EncodingServer) -> None:
     server.status = 500
     assert fetch(server, tmp_path) is None
     server.status = 200
@@ -84,17 +84,17 @@ def test_a_server_that_refuses_leaves_nothing(tmp_path: Path, server: EncodingSe
     assert fetch(server, tmp_path) is None
 
 
-def test_a_silent_server_is_given_up(tmp_path: Path, server: EncodingServer) -> None:
+def test_a_silent_server_is_given_up_after_the_time_limit(tmp_path: Path, server: EncodingServer) -> None:
     server.wait.clear()
     assert fetch(server, tmp_path, limit_s=0.5) is None
 
 
-def test_leaving_ends_it(tmp_path: Path, server: EncodingServer) -> None:
+def test_exit_stops_it(tmp_path: Path, server: EncodingServer) -> None:
     server.wait.clear()
     assert fetch(server, tmp_path, stops_when_asked=True) is None
 
 
-def test_the_child_imports_nothing_of_clio(tmp_path: Path) -> None:
+def test_the_child_process_imports_nothing_of_clio(tmp_path: Path) -> None:
     code = (
         f"import runpy, sys; runpy.run_path({str(CHILD_SCRIPT)!r}); print([n for n in sys.modules if n[:4] == 'clio'])"
     )
@@ -113,17 +113,17 @@ def test_the_child_imports_nothing_of_clio(tmp_path: Path) -> None:
         ("https://api.openai.com.example.org/v1", False),
     ],
 )
-def test_only_openai_itself_is_counted_so(url: str, hosted: bool) -> None:
+def test_only_openais_own_server_uses_it(url: str, hosted: bool) -> None:
     assert is_hosted_openai(url) is hosted
 
 
 @pytest.mark.parametrize(
     ("settings", "begins"), [({}, True), ({"fetch_encodings": "off"}, False), ({"incognito": True}, False)]
 )
-def test_a_turn_begins_it_only_where_it_is_allowed_and_never_waits(
+def test_a_turn_starts_it_only_if_allowed_and_never_waits(
     make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], begins: bool
 ) -> None:
-    """The server on loopback is taken for a hosted one; the download itself is not begun, as it waits a second."""
+    """The server on loopback counts as hosted; the download itself is not started, because it begins after a second."""
     monkeypatch.setattr("clio.agent.conversation.is_hosted_openai", lambda url: True)
     monkeypatch.setattr("clio.agent.conversation.find_encoding", lambda encoding, folders: None)
     begun: list[BackgroundFetch] = []
@@ -134,7 +134,7 @@ def test_a_turn_begins_it_only_where_it_is_allowed_and_never_waits(
     assert bool(begun) is begins
 
 
-def test_no_other_server_makes_clio_fetch_anything(make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_server_starts_a_download(make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BackgroundFetch, "begin", lambda self: pytest.fail("a local server needs no encoding"))
     harness = make_harness([text("a")])
     assert asyncio.run(harness.turn("hi")).status == "done"

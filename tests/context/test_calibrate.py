@@ -1,4 +1,4 @@
-"""A real tokeniser in a real child process, with an encoding of its own that fits on a page."""
+"""A real tokenizer in a real child process, with a small encoding of its own."""
 
 import asyncio
 import base64
@@ -37,7 +37,7 @@ TEXT = "the other then" * 40
 
 
 def tiny_file() -> bytes:
-    """An encoding of single bytes and two longer tokens: "th" and "the"."""
+    """Return an encoding of single bytes and two longer tokens: "th" and "the"."""
     tokens = [bytes([number]) for number in range(256)] + [b"th", b"the"]
     return b"".join(base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
 
@@ -59,8 +59,8 @@ def run_child(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProces
     return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
 
 
-def test_the_files_are_those_tiktoken_looks_for() -> None:
-    """The table against tiktoken's own source, so that an update of it is noticed here."""
+def test_the_file_names_are_those_tiktoken_uses() -> None:
+    """Compares the table with tiktoken's source, so that an update is noticed here."""
     source = Path(pytest.importorskip("tiktoken_ext.openai_public").__file__).read_text(encoding="utf-8")
     for encoding in ENCODINGS:
         assert encoding.url in source
@@ -68,19 +68,19 @@ def test_the_files_are_those_tiktoken_looks_for() -> None:
     assert O200K.file_name == "fb374d419588a4632f3f557e76b4b70aebbca790"
 
 
-def test_which_encoding_counts_for_which_model() -> None:
+def test_which_encoding_is_used_for_which_model() -> None:
     for model in ("gpt-4o", "gpt-4.1-mini", "gpt-5", "o3", "openai/gpt-5", "llama-3", "claude-x", ""):
         assert get_encoding(model) == O200K, model
     for model in ("gpt-4", "gpt-4-turbo", "openai/gpt-3.5-turbo"):
         assert get_encoding(model) == CL100K, model
 
 
-def test_where_encodings_are_looked_for(tmp_path: Path, tiny: Path) -> None:
+def test_where_encodings_are_searched(tmp_path: Path, tiny: Path) -> None:
     home, cache = tmp_path / "home", tmp_path / "cache"
     folders = list_encoding_folders({"TIKTOKEN_CACHE_DIR": str(cache)}, home)
     assert list(folders) == [home / "encodings", cache]
     assert Path(tempfile.gettempdir(), "data-gym-cache") in list_encoding_folders(os.environ, home)
-    assert find_encoding(TINY, [*folders, Path("/" + "x" * 5_000)]) is None  # one the system refuses to look at
+    assert find_encoding(TINY, [*folders, Path("/" + "x" * 5_000)]) is None  # one that the system cannot open
     cache.mkdir()
     tiny.rename(cache / tiny.name)
     assert find_encoding(TINY, folders) == cache / tiny.name
@@ -89,12 +89,12 @@ def test_where_encodings_are_looked_for(tmp_path: Path, tiny: Path) -> None:
 
 
 @pytest.mark.fast
-def test_the_child_counts(tiny: Path) -> None:
+def test_the_child_process_counts_tokens(tiny: Path) -> None:
     done = run_child(str(CHILD_SCRIPT), "count", str(tiny), TINY.sha256, TINY.name, stdin="the thé".encode())
     assert (done.returncode, done.stdout) == (0, b"5\n")  # the, blank, th, and é in two
 
 
-def test_the_child_refuses_a_file_with_another_hash(tiny: Path) -> None:
+def test_the_child_process_refuses_a_file_with_another_hash(tiny: Path) -> None:
     tiny.write_bytes(tiny_file() + b"\n")
     done = run_child(str(CHILD_SCRIPT), "count", str(tiny), TINY.sha256, TINY.name, stdin=b"x")
     assert (done.returncode, done.stdout) == (1, b"")
@@ -102,8 +102,8 @@ def test_the_child_refuses_a_file_with_another_hash(tiny: Path) -> None:
     assert tiny.exists()  # tiktoken itself would have deleted it
 
 
-def test_the_child_cannot_reach_the_network(tiny: Path) -> None:
-    """Even a loader that tries to download is stopped, whatever package it uses."""
+def test_the_child_process_cannot_reach_the_network(tiny: Path) -> None:
+    """Even a package that tries to download is stopped."""
     code = (
         "import sys, socket; sys.path.insert(0, sys.argv[1]); import encoding_child;"
         "sys.addaudithook(encoding_child.refuse_network);"
@@ -115,7 +115,7 @@ def test_the_child_cannot_reach_the_network(tiny: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_the_project_cannot_slip_its_own_modules_into_the_child(
+def test_the_project_cannot_inject_modules_into_the_child_process(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("tiktoken", "base64", "clio"):
@@ -129,7 +129,7 @@ def prefix() -> Prefix:
     return Prefix(system=TEXT, tools=(spec,))
 
 
-def test_an_untaught_estimator_starts_from_the_count(tiny: Path) -> None:
+def test_an_estimator_without_usage_starts_from_the_count(tiny: Path) -> None:
     async def run() -> TokenEstimator:
         estimator = TokenEstimator()
         texts = list_prefix_texts(prefix())
@@ -147,15 +147,15 @@ def test_an_untaught_estimator_starts_from_the_count(tiny: Path) -> None:
     assert estimator.ratio < 2.0
     assert (estimator.has_learned, estimator.has_changed) == (False, False)
     estimator.learn_from_bill(4_000.0, 1_000)
-    assert estimator.ratio == 4.0  # the first bill counts whole
+    assert estimator.ratio == 4.0  # the first usage replaces it completely
 
 
-def test_a_bill_that_comes_first_counts(tiny: Path) -> None:
+def test_usage_that_arrives_first_takes_precedence(tiny: Path) -> None:
     async def run() -> float:
         estimator = TokenEstimator()
         calibration = Calibration(estimator, [TEXT], TINY, tiny, delay_s=0)
         calibration.begin()
-        estimator.learn_from_bill(3_000.0, 1_000)  # before the child was started
+        estimator.learn_from_bill(3_000.0, 1_000)  # before the child process was started
         await calibration.wait()
         estimator.set_initial_ratio(4_000.0, 2_000)
         return estimator.ratio
@@ -164,7 +164,7 @@ def test_a_bill_that_comes_first_counts(tiny: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a file whose reader waits for ever")
-def test_a_count_is_stopped_when_clio_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_is_stopped_at_exit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[asyncio.subprocess.Process] = []
     start = asyncio.create_subprocess_exec
 
@@ -187,7 +187,7 @@ def test_a_count_is_stopped_when_clio_leaves(tmp_path: Path, monkeypatch: pytest
     assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
-def test_what_cannot_be_counted_changes_nothing(tiny: Path, tmp_path: Path) -> None:
+def test_a_failed_count_changes_nothing(tiny: Path, tmp_path: Path) -> None:
     async def run(path: Path, encoding: Encoding) -> float:
         estimator = TokenEstimator()
         calibration = Calibration(estimator, [TEXT], encoding, path, delay_s=0)

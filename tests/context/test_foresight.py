@@ -1,4 +1,4 @@
-"""What /context says of the next trim is what the next trim does."""
+"""The next trim does what /context announces."""
 
 from pathlib import Path
 
@@ -25,20 +25,20 @@ def work(session: Session, rounds: int) -> None:
 
 
 def trimmed(session: Session, window: ContextWindow) -> tuple[str, ...]:
-    """Work on until the window is trimmed; what left it."""
+    """Continue until the window is trimmed; return the trimmed messages."""
     while window.build().trimmed is None:
         work(session, 1)
     return session.trims[-1].dropped
 
 
 @pytest.mark.parametrize("rounds", [2, 8, 14, 20])
-def test_what_was_foreseen_leaves_and_nothing_of_today_more(session: Session, rounds: int) -> None:
+def test_the_announced_messages_are_trimmed_and_no_others_of_today(session: Session, rounds: int) -> None:
     window = make_window(session, 8_192)
     work(session, rounds)
     today = [message.id for message in session.messages]
     seen = window.foresee_next_trim()
-    gone = [id for id in trimmed(session, window) if id in today]
-    assert abs(seen.messages - len(gone)) <= 2  # one round: where between two messages the line is crossed is chance
+    trimmed_ids = [id for id in trimmed(session, window) if id in today]
+    assert abs(seen.messages - len(trimmed_ids)) <= 2  # one round: where exactly the limit is crossed is chance
     assert seen.at_share == pytest.approx(0.75, abs=0.01)
 
 
@@ -51,7 +51,7 @@ def test_when_it_is_due_it_is_exact(session: Session) -> None:
     assert (seen.left, seen.messages) == (0, built.trimmed.messages)
 
 
-def test_it_comes_nearer_with_every_message(session: Session) -> None:
+def test_every_message_brings_it_nearer(session: Session) -> None:
     window = make_window(session, 8_192)
     left: list[int] = []
     for _ in range(5):
@@ -61,7 +61,7 @@ def test_it_comes_nearer_with_every_message(session: Session) -> None:
     assert len(set(left)) == 5
 
 
-def test_looking_changes_nothing(session: Session) -> None:
+def test_viewing_it_changes_nothing(session: Session) -> None:
     window = make_window(session, 8_192)
     work(session, 40)
     before = (len(session.messages), tuple(session.window_ids), tuple(session.trims))
@@ -69,7 +69,7 @@ def test_looking_changes_nothing(session: Session) -> None:
     assert (len(session.messages), tuple(session.window_ids), tuple(session.trims)) == before
 
 
-def test_an_empty_session_has_nothing_to_lose(tmp_path: Path) -> None:
+def test_an_empty_session_has_nothing_to_trim(tmp_path: Path) -> None:
     window = make_window(store_in(tmp_path).new(tmp_path), 8_192)
     seen = window.foresee_next_trim()
     assert (seen.messages, seen.tokens, seen.shortened) == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""Found window sizes on disk: by server and model, for some days, until the user sets another."""
+"""Window sizes learned from refusals, on disk: by server and model, for some days, until the user sets another."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
 from tests.support.clock import Clock
 
-SAID = ModelLimits(context_window=32_000, max_output_tokens=8_000, source="default")
+ANNOUNCED = ModelLimits(context_window=32_000, max_output_tokens=8_000, source="default")
 DAY_S = 86_400.0
 BEGUN = 1_000_000.0
 
@@ -32,24 +32,24 @@ def at(url: str, model: str = "m") -> Provider:
 HERE = at("http://127.0.0.1:8080/v1")
 
 
-def book(home: Path | None, clock: Clock, told: list[str] | None = None) -> LearnedWindows:
-    return LearnedWindows(home, (told if told is not None else []).append, clock)
+def book(home: Path | None, clock: Clock, notices: list[str] | None = None) -> LearnedWindows:
+    return LearnedWindows(home, (notices if notices is not None else []).append, clock)
 
 
 def learn(
     home: Path | None, clock: Clock, tokens: int, source: str = LIMIT_NAMED, provider: Provider = HERE
 ) -> LearnedWindows:
-    """A clio that began with what was said, and was refused."""
+    """Make a clio that begins with the announced size and is refused."""
     found = book(home, clock)
-    found.fit_limits(provider, SAID)
-    found.save_window(provider, structs.replace(SAID, context_window=tokens, source=source))
+    found.fit_limits(provider, ANNOUNCED)
+    found.save_window(provider, structs.replace(ANNOUNCED, context_window=tokens, source=source))
     return found
 
 
 def test_the_next_clio_begins_with_it(tmp_path: Path, clock: Clock) -> None:
     learn(tmp_path, clock, 8_192)
     expected = ModelLimits(context_window=8_192, max_output_tokens=4_096, source=LIMIT_NAMED)
-    assert book(tmp_path, clock).fit_limits(HERE, SAID) == expected
+    assert book(tmp_path, clock).fit_limits(HERE, ANNOUNCED) == expected
     stored = json.loads((tmp_path / WINDOWS_FILE_NAME).read_text(encoding="utf-8"))
     row = {"tokens": 8_192, "said": 32_000, "source": LIMIT_NAMED, "found": BEGUN}
     assert stored == {"schema": "clio.windows", "version": 1, "windows": {"127.0.0.1:8080 m": row}}
@@ -58,51 +58,51 @@ def test_the_next_clio_begins_with_it(tmp_path: Path, clock: Clock) -> None:
 @pytest.mark.parametrize(
     "other", [at("http://127.0.0.1:8081/v1"), at("http://127.0.0.1:8080/v1", "n"), OfflineProvider()]
 )
-def test_another_server_or_model_is_as_it_says(tmp_path: Path, clock: Clock, other: Provider) -> None:
+def test_another_server_or_model_has_its_announced_size(tmp_path: Path, clock: Clock, other: Provider) -> None:
     learn(tmp_path, clock, 8_192)
-    assert book(tmp_path, clock).fit_limits(other, SAID) == SAID
+    assert book(tmp_path, clock).fit_limits(other, ANNOUNCED) == ANNOUNCED
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        structs.replace(SAID, context_window=16_384, source="server"),  # restarted with more, and its list says so
-        structs.replace(SAID, context_window=8_192, source="server"),
-        structs.replace(SAID, source="config"),  # the user says so
+        structs.replace(ANNOUNCED, context_window=16_384, source="server"),  # restarted with more, and its list says so
+        structs.replace(ANNOUNCED, context_window=8_192, source="server"),
+        structs.replace(ANNOUNCED, source="config"),  # the user's setting
     ],
 )
-def test_an_explicit_correction_is_believed(tmp_path: Path, clock: Clock, said: ModelLimits) -> None:
+def test_an_explicit_larger_size_is_used(tmp_path: Path, clock: Clock, said: ModelLimits) -> None:
     learn(tmp_path, clock, 8_192)
     assert book(tmp_path, clock).fit_limits(HERE, said) == said
 
 
 @pytest.mark.parametrize("source", [LIMIT_NAMED, LIMIT_REFUSED])
-def test_after_its_days_more_is_tried_again(tmp_path: Path, clock: Clock, source: str) -> None:
+def test_after_some_days_more_is_tried_again(tmp_path: Path, clock: Clock, source: str) -> None:
     learn(tmp_path, clock, 8_192, source)
     clock.now = BEGUN + LIFE_DAYS[source] * DAY_S - 1
-    assert book(tmp_path, clock).fit_limits(HERE, SAID).context_window == 8_192
+    assert book(tmp_path, clock).fit_limits(HERE, ANNOUNCED).context_window == 8_192
     clock.now += 1
-    assert book(tmp_path, clock).fit_limits(HERE, SAID) == SAID
-    learn(tmp_path, clock, 8_192, source)  # refused again: its days begin again
+    assert book(tmp_path, clock).fit_limits(HERE, ANNOUNCED) == ANNOUNCED
+    learn(tmp_path, clock, 8_192, source)  # refused again: the days start again
     clock.now += 1
-    assert book(tmp_path, clock).fit_limits(HERE, SAID).source == source
-    clock.now = BEGUN  # a clock that was put back: nothing was found in the future
-    assert book(tmp_path, clock).fit_limits(HERE, SAID) == SAID
+    assert book(tmp_path, clock).fit_limits(HERE, ANNOUNCED).source == source
+    clock.now = BEGUN  # a clock that was set back: nothing was learned in the future
+    assert book(tmp_path, clock).fit_limits(HERE, ANNOUNCED) == ANNOUNCED
 
 
-def test_using_it_does_not_make_it_younger(tmp_path: Path, clock: Clock) -> None:
+def test_using_it_does_not_extend_its_lifetime(tmp_path: Path, clock: Clock) -> None:
     learn(tmp_path, clock, 8_192)
     before = (tmp_path / WINDOWS_FILE_NAME).read_bytes()
     clock.now += DAY_S
     later = book(tmp_path, clock)
-    later.save_window(HERE, later.fit_limits(HERE, SAID))
+    later.save_window(HERE, later.fit_limits(HERE, ANNOUNCED))
     assert (tmp_path / WINDOWS_FILE_NAME).read_bytes() == before
 
 
-def test_what_the_user_set_is_never_stored(tmp_path: Path, clock: Clock) -> None:
+def test_a_size_set_by_the_user_is_never_saved(tmp_path: Path, clock: Clock) -> None:
     found = book(tmp_path, clock)
-    found.fit_limits(HERE, structs.replace(SAID, source="config"))
-    found.save_window(HERE, structs.replace(SAID, context_window=8_192, source=LIMIT_NAMED))
+    found.fit_limits(HERE, structs.replace(ANNOUNCED, source="config"))
+    found.save_window(HERE, structs.replace(ANNOUNCED, context_window=8_192, source=LIMIT_NAMED))
     assert not (tmp_path / WINDOWS_FILE_NAME).exists()
 
 
@@ -118,18 +118,18 @@ def test_what_the_user_set_is_never_stored(tmp_path: Path, clock: Clock) -> None
         ([(8_192, LIMIT_NAMED), (8_000, LIMIT_REFUSED)], (8_000, LIMIT_REFUSED)),
     ],
 )
-def test_the_smallest_counts_and_a_number_more_than_a_guess(
+def test_the_smallest_counts_and_a_number_takes_precedence_over_a_guess(
     tmp_path: Path, clock: Clock, steps: list[tuple[int, str]], kept: tuple[int, str]
 ) -> None:
     found = book(tmp_path, clock)
-    found.fit_limits(HERE, SAID)
+    found.fit_limits(HERE, ANNOUNCED)
     for tokens, source in steps:
-        found.save_window(HERE, structs.replace(SAID, context_window=tokens, source=source))
-    limits = book(tmp_path, clock).fit_limits(HERE, SAID)
+        found.save_window(HERE, structs.replace(ANNOUNCED, context_window=tokens, source=source))
+    limits = book(tmp_path, clock).fit_limits(HERE, ANNOUNCED)
     assert (limits.context_window, limits.source) == kept
 
 
-def test_no_key_in_an_address_is_stored(tmp_path: Path, clock: Clock) -> None:
+def test_no_key_in_a_url_is_saved(tmp_path: Path, clock: Clock) -> None:
     provider = at("http://person:open-sesame@127.0.0.1:8080/tunnel/secret-part/v1")
     learn(tmp_path, clock, 8_192, provider=provider)
     text = (tmp_path / WINDOWS_FILE_NAME).read_text(encoding="utf-8")
@@ -137,13 +137,13 @@ def test_no_key_in_an_address_is_stored(tmp_path: Path, clock: Clock) -> None:
     assert not any(part in text for part in ("person", "open-sesame", "secret-part"))
 
 
-def test_without_a_home_it_counts_for_this_run(tmp_path: Path, clock: Clock) -> None:
+def test_without_a_home_folder_it_counts_for_this_run(tmp_path: Path, clock: Clock) -> None:
     found = learn(None, clock, 8_192)
-    assert found.fit_limits(HERE, SAID).context_window == 8_192
+    assert found.fit_limits(HERE, ANNOUNCED).context_window == 8_192
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_file_does_not_grow_for_ever(tmp_path: Path, clock: Clock) -> None:
+def test_the_file_has_a_size_limit(tmp_path: Path, clock: Clock) -> None:
     rows = {f"h m{number}": row(number) for number in range(MAX_WINDOWS)}
     (tmp_path / WINDOWS_FILE_NAME).write_text(json.dumps({"version": 1, "windows": rows, "later": 1}), encoding="utf-8")
     learn(tmp_path, clock, 8_192)
@@ -157,18 +157,18 @@ def row(number: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("content", ["{", '{"windows": {"127.0.0.1:8080 m": 8192}}', "[]"])
-def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, clock: Clock, content: str) -> None:
+def test_a_corrupt_file_is_moved_aside_with_one_sentence(tmp_path: Path, clock: Clock, content: str) -> None:
     (tmp_path / WINDOWS_FILE_NAME).write_text(content, encoding="utf-8")
-    told: list[str] = []
-    found = book(tmp_path, clock, told)
-    assert found.fit_limits(HERE, SAID) == SAID
-    found.save_window(HERE, structs.replace(SAID, context_window=8_192, source=LIMIT_NAMED))
-    assert book(tmp_path, clock).fit_limits(HERE, SAID).context_window == 8_192
-    assert len(told) == 1
-    assert "renamed to 'windows.json.corrupt-" in told[0]
+    notices: list[str] = []
+    found = book(tmp_path, clock, notices)
+    assert found.fit_limits(HERE, ANNOUNCED) == ANNOUNCED
+    found.save_window(HERE, structs.replace(ANNOUNCED, context_window=8_192, source=LIMIT_NAMED))
+    assert book(tmp_path, clock).fit_limits(HERE, ANNOUNCED).context_window == 8_192
+    assert len(notices) == 1
+    assert "renamed to 'windows.json.corrupt-" in notices[0]
 
 
-def test_offline_has_no_window_to_find(tmp_path: Path, clock: Clock) -> None:
+def test_offline_has_no_window_to_learn(tmp_path: Path, clock: Clock) -> None:
     offline = OfflineProvider()
     limits = asyncio.run(offline.limits())
     found = book(tmp_path, clock)

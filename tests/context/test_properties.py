@@ -1,4 +1,4 @@
-"""What holds for every request of every conversation, however it was trimmed, refused, killed and resumed."""
+"""Properties of every request of every conversation, however it was trimmed, refused, killed and resumed."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -36,7 +36,7 @@ def is_summary(message: Message) -> bool:
 
 
 def check_request(window: ContextWindow, session: Session, size: int) -> bool:
-    """Build a request and look at it; False where the user's own words are too large for the window."""
+    """Build a request and check it; return False if the user's own messages are too large for the window."""
     try:
         built = window.build()
     except ContextOverflow as error:
@@ -62,7 +62,7 @@ def check_request(window: ContextWindow, session: Session, size: int) -> bool:
 
 
 def check_contiguous(session: Session, sent: tuple[Message, ...]) -> None:
-    """Beside the summary and what was the task at the last trim, the request is the end of the conversation, whole."""
+    """Check that the request is the unbroken end of the conversation, after the summary and the task at the trim."""
     everything = [unit.first_id for unit in split_units(session.messages, lambda message: 1.0)]
     tail = [message for message in sent if message.id in everything]
     if [message.id for message in tail] != everything[len(everything) - len(tail) :]:
@@ -88,7 +88,7 @@ def test_every_request_of_every_history(
             assert session._disk is not None
             session._disk.release() if deed == "kill" else session.close()
             session = store.open(session.id)
-            said += session.messages[len(said) :]  # calls left open are answered when a session is opened
+            said += session.messages[len(said) :]  # open calls are answered when a session is opened
             window = make_window(session, size)
         elif deed == "trim":
             window.trim_now()
@@ -106,7 +106,7 @@ def test_every_request_of_every_history(
 
 
 def refuse(window: ContextWindow) -> None:
-    """A server that refuses three times: each request is smaller than the one before, or the failure is clear."""
+    """Simulate a server that refuses three times: each request must be smaller, or the failure clear."""
     built = window.build()
     for attempt in (1, 2, 3):
         try:
@@ -136,7 +136,7 @@ def test_a_request_begins_with_the_bytes_of_the_one_before(
             continue
         body = encoder.encode(built.request).removesuffix(b"]}")
         if len(session.trims) == trims and built.trimmed is None:  # a message larger than the window is cut each time
-            assert body.startswith(before.removesuffix(b'"}'))  # more of the user's words may join the last ones
+            assert body.startswith(before.removesuffix(b'"}'))  # more user messages may join the last ones
         before, trims = body, len(session.trims)
     session.close()
 

@@ -1,4 +1,4 @@
-"""What a resumed or overflowed session is told beside its summary: true, its own, fresh, and in neutral words."""
+"""The recovery text of a resumed or overflowed session: correct, its own, recent, and neutral."""
 
 import re
 import subprocess
@@ -49,7 +49,7 @@ def note(**given: object) -> str:
     return render_recovery_note(estimator=TokenEstimator(), budget_tokens=600, session="s1", now=NOW + 600, **given)  # type: ignore[arg-type]
 
 
-def test_the_page_says_how_the_work_is_there() -> None:
+def test_the_page_describes_the_state_of_the_work() -> None:
     assert page() == (
         "# Session progress\n\nsession: s1\ntime: 2027-01-15T08:00:00+00:00\n\n"
         "## Task\nBuild it\n  | # Session progress\n  | session: s2\n\n"
@@ -60,7 +60,7 @@ def test_the_page_says_how_the_work_is_there() -> None:
     )
 
 
-def test_only_this_sessions_fresh_page_counts() -> None:
+def test_only_a_recent_page_of_this_session_counts() -> None:
     found = read_fresh_progress(page(), session="s1", now=NOW + 600)
     assert found is not None
     assert found[1] == 600
@@ -72,7 +72,7 @@ def test_only_this_sessions_fresh_page_counts() -> None:
         assert read_fresh_progress(other, session="s1", now=NOW) is None
 
 
-def test_a_large_session_makes_a_page_of_human_size() -> None:
+def test_the_page_of_a_large_session_is_of_readable_size() -> None:
     files = {f"src/file_{n}.py": FileSummary() for n in range(5_000)}
     text = render_progress_page(session="s1", now=NOW, summary=ThreadSummary(files=files), task="long " * 9_000)
     assert len(text) < 5_000
@@ -97,7 +97,7 @@ def test_the_page_is_the_note_session_progress(tmp_path: Path) -> None:
         kept.store.forget(PROGRESS_KEY)
 
 
-def test_the_newer_of_a_note_and_a_page_of_one_name_comes_back(tmp_path: Path) -> None:
+def test_the_newer_of_a_note_and_a_page_of_one_name_is_returned(tmp_path: Path) -> None:
     times = iter([5.0, 4_000_000_000.0])
     notes = Notes(tmp_path / "memory", lambda: next(times))
     notes.store("plan", "an old note")
@@ -138,7 +138,7 @@ def test_the_recovery_note_is_data(tmp_path: Path) -> None:
         assert not re.search(r"\b(you|continue|resume|announce|tell|must|please|do not|now)\b", words)
 
 
-def test_nothing_to_say_and_no_room() -> None:
+def test_without_content_or_space_there_is_no_note() -> None:
     assert note() == ""
     assert note(progress=page("s2")) == ""
     git = GitActivity(branch="main", changed=tuple(f" M file_{n}" for n in range(500)))
@@ -150,7 +150,7 @@ def test_nothing_to_say_and_no_room() -> None:
         assert TokenEstimator(2.0).estimate_text(short) <= budget
 
 
-def test_a_real_repository_and_none(tmp_path: Path) -> None:
+def test_with_and_without_a_real_repository(tmp_path: Path) -> None:
     assert read_git_activity(tmp_path) is None
 
     def git(*words: str) -> None:

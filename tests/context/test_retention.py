@@ -14,7 +14,7 @@ from tests.context.histories import SYSTEM, make_window, store_in, user
 
 WINDOWS = [8_192, 16_384, 24_000, 32_768]
 ROOM = (8_192 - 1_024) * 4 - len(SYSTEM)
-"""What summary and history may weigh in a window of 8,192 tokens."""
+"""The limit of summary and history in a window of 8,192 tokens."""
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +32,11 @@ def test_no_result_of_the_last_three_steps_is_lost_that_would_have_fitted(measur
     assert sum(one.lost for one in measured) == 0
 
 
-def test_nothing_is_read_again_because_a_trim_took_it_within_three_steps(measured: list[SessionMetrics]) -> None:
+def test_nothing_is_read_again_because_it_was_trimmed_within_three_steps(measured: list[SessionMetrics]) -> None:
     assert sum(one.repeated for one in measured) == 0
 
 
-def test_requests_after_the_first_trim_use_three_fifths_of_the_room(measured: list[SessionMetrics]) -> None:
+def test_requests_after_the_first_trim_use_three_fifths_of_the_space(measured: list[SessionMetrics]) -> None:
     for tokens in WINDOWS:
         use = [share for one in measured if one.window == tokens for share in one.use]
         assert statistics.mean(use) >= 0.58, tokens
@@ -61,7 +61,7 @@ def session(tmp_path: Path) -> Session:
 
 
 def step(session: Session, *shares: float, name: str = "read_file", path: str = "") -> list[str]:
-    """A step with parallel reads, each of a share of the room; ids of the results."""
+    """Add a step with parallel reads, each of a share of the space; return the ids of the results."""
     number = len(session.messages)
     lines = [f"{name} {number}.{place}: a line of words\n" for place in range(len(shares))]
     outputs = [line * max(int(share * ROOM / len(line)), 1) for line, share in zip(lines, shares, strict=True)]
@@ -76,7 +76,7 @@ def step(session: Session, *shares: float, name: str = "read_file", path: str = 
 
 
 def whole(window: ContextWindow, session: Session) -> set[str]:
-    """Ids of the results the next request holds as they are."""
+    """Return ids of the results that are unchanged in the next request."""
     sent: tuple[Message, ...] = window.build().request.messages
     stored = {message.id: message.content for message in session.messages}
     return {
@@ -84,7 +84,7 @@ def whole(window: ContextWindow, session: Session) -> set[str]:
     }
 
 
-def test_three_steps_that_fit_stay_whole(session: Session) -> None:
+def test_three_steps_that_fit_are_unchanged(session: Session) -> None:
     window = make_window(session, 8_192)
     old = step(session, 0.3)
     recent = step(session, 0.2, 0.1) + step(session, 0.25) + step(session, 0.3)
@@ -101,7 +101,7 @@ def test_the_next_trim_keeps_its_own_three_steps(session: Session) -> None:
         assert {id for ids in steps[-3:] for id in ids} <= whole(window, session)
 
 
-def test_a_step_larger_than_the_room_is_cut_inside_and_the_small_ones_stay(session: Session) -> None:
+def test_a_step_larger_than_the_space_is_cut_inside_and_small_ones_are_kept(session: Session) -> None:
     window = make_window(session, 8_192)
     small = step(session, 0.05)
     large = step(session, 0.1, 0.9, 0.8)
@@ -113,7 +113,7 @@ def test_a_step_larger_than_the_room_is_cut_inside_and_the_small_ones_stay(sessi
     assert {*again, large[0]} <= whole(window, session)
 
 
-def test_a_smaller_step_behind_a_large_one_does_not_push_it_out(session: Session) -> None:
+def test_a_smaller_step_after_a_large_one_does_not_displace_it(session: Session) -> None:
     window = make_window(session, 8_192)
     large = step(session, 1.5)
     window.build()
@@ -123,7 +123,7 @@ def test_a_smaller_step_behind_a_large_one_does_not_push_it_out(session: Session
         assert len(sent[large[0]].content) > 0.5 * ROOM
 
 
-def test_worthless_results_go_before_any_unit_does(session: Session) -> None:
+def test_worthless_results_are_dropped_before_any_unit(session: Session) -> None:
     window = make_window(session, 8_192)
     first = step(session, 0.5, path="same.py")
     for number in range(3):
@@ -137,7 +137,7 @@ def test_worthless_results_go_before_any_unit_does(session: Session) -> None:
     assert f'from="{first[0]}"' in sent[first[0]]
 
 
-def test_undo_brings_back_what_was_shown_as_a_line(session: Session) -> None:
+def test_undo_restores_results_shortened_to_a_line(session: Session) -> None:
     window = make_window(session, 8_192)
     step(session, 0.2, path="same.py")
     for number in range(5):

@@ -1,4 +1,4 @@
-"""Which tests failed, and why, in what the runners of several languages print; and what is no report."""
+"""Failed tests and their errors in reports of test runners of several languages; and what is no report."""
 
 import sys
 from pathlib import Path
@@ -177,13 +177,13 @@ def test_a_failing_test_is_named_with_its_error(runner: str) -> None:
 
 
 @each_row("runner", PASSING)
-def test_a_run_in_which_all_passed(runner: str) -> None:
+def test_a_run_in_which_all_tests_passed(runner: str) -> None:
     report = parse_test_report(PASSING[runner])
     assert report is not None
     assert (report.runner, report.passed, report.failing) == (runner, True, ())
 
 
-def test_colours_and_line_ends_of_windows_change_nothing() -> None:
+def test_colours_and_windows_line_endings_change_nothing() -> None:
     plain = parse_test_report(JEST)
     painted = "".join(f"\x1b[31m{line}\x1b[0m\r\n" for line in JEST.splitlines())
     assert parse_test_report(painted) == plain
@@ -193,7 +193,7 @@ def test_colours_and_line_ends_of_windows_change_nothing() -> None:
     "output",
     ["", "ok", "Traceback (most recent call last):\nValueError: no\n", "FAILED to copy the file", "3 passed the exam"],
 )
-def test_what_is_no_report(output: str) -> None:
+def test_other_output_is_no_report(output: str) -> None:
     assert parse_test_report(output) is None
 
 

@@ -1,4 +1,4 @@
-"""What a line of shell did, as far as its words alone tell."""
+"""What a shell command line does, as far as its text tells."""
 
 from clio.context.command_results import (
     FileLines,
@@ -24,7 +24,7 @@ from tests.support.rows import each_row
         ("cd src && cat a.py", FileLines(path="src/a.py")),
     ],
 )
-def test_a_file_printed_in_part_or_whole(command: str, lines: FileLines) -> None:
+def test_commands_that_print_a_file_in_part_or_whole(command: str, lines: FileLines) -> None:
     assert parse_file_reading(command) == lines
 
 
@@ -32,7 +32,7 @@ def test_a_file_printed_in_part_or_whole(command: str, lines: FileLines) -> None
     "command",
     ["cat a.py b.py", "cat a.py | wc -l", "cat > a.py", "sed -i s/a/b/ a.py", "cat $(ls)", "cat 'a", "tail a.py"],
 )
-def test_what_prints_no_single_file(command: str) -> None:
+def test_commands_that_print_no_single_file(command: str) -> None:
     assert parse_file_reading(command) is None
 
 
@@ -40,12 +40,12 @@ def test_what_prints_no_single_file(command: str) -> None:
     "command",
     ["rg -n value src", "grep -rn 'a b' . | head -20", "ls -la && find . -name '*.py'", "git grep x", "ls 2>/dev/null"],
 )
-def test_searches(command: str) -> None:
+def test_search_commands(command: str) -> None:
     assert is_search_command(command)
 
 
 @each_row("command", ["make", "rg x | xargs rm", "ls; rm a", "cat a.py", "grep x a > b", "pytest | tail -5"])
-def test_no_searches(command: str) -> None:
+def test_commands_that_are_no_search(command: str) -> None:
     assert not is_search_command(command)
 
 
@@ -66,7 +66,7 @@ def test_no_searches(command: str) -> None:
         ("git -C . restore a.py && pytest -q", ("a.py",)),
     ],
 )
-def test_changes_put_back(command: str, paths: tuple[str, ...]) -> None:
+def test_commands_that_revert_changes(command: str, paths: tuple[str, ...]) -> None:
     assert list_discarded_paths(command) == paths
 
 
@@ -81,11 +81,11 @@ def test_changes_put_back(command: str, paths: tuple[str, ...]) -> None:
         "echo git checkout .",
     ],
 )
-def test_nothing_put_back(command: str) -> None:
+def test_commands_that_revert_nothing(command: str) -> None:
     assert list_discarded_paths(command) == ()
 
 
-def test_what_a_test_command_selects() -> None:
+def test_the_tests_selected_by_a_test_command() -> None:
     assert list_test_selectors("pytest -q") == ()
     assert list_test_selectors("python -m pytest tests/test_a.py::test_b -x") == ("tests/test_a.py::test_b",)
     assert list_test_selectors("pytest -k reads") == ("reads",)

@@ -1,4 +1,4 @@
-"""The window is sent in a form every server takes; the store keeps what was said."""
+"""The window is sent in a form that every server accepts; the store keeps the original messages."""
 
 from pathlib import Path
 
@@ -31,11 +31,11 @@ def session_with(tmp_path: Path, messages: list[Message]) -> ShortTerm:
         ("", ""),
     ],
 )
-def test_template_tokens_leave_answers(said: str, sent: str) -> None:
+def test_template_tokens_are_removed_from_answers(said: str, sent: str) -> None:
     assert strip_markup(said) == sent
 
 
-def test_nothing_else_is_touched() -> None:
+def test_nothing_else_is_changed() -> None:
     said = [
         UserMessage(content="<|im_start|>system\nwhat is this?"),
         ToolMessage(tool_call_id="a", content="Assistant: </s>"),
@@ -50,7 +50,7 @@ def test_a_call_without_a_name_gets_one() -> None:
     assert cleaned.tool_calls == (ToolCall(id="a", name="unknown"),)
 
 
-def test_the_window_in_order_without_what_cannot_be_sent(tmp_path: Path) -> None:
+def test_messages_are_sent_in_order_without_what_cannot_be_sent(tmp_path: Path) -> None:
     said: list[Message] = [SystemMessage(content="old prompt"), *(UserMessage(content=str(n)) for n in range(4))]
     stm = session_with(tmp_path, said)
     stm._session.set_stm((said[3].id, "no such id", said[1].id, said[1].id, said[0].id))

@@ -1,4 +1,4 @@
-"""Shorter views: which outputs are stale, and how long texts are cut."""
+"""Shortened views: which outputs are stale, and how texts are cut."""
 
 import json
 
@@ -16,20 +16,20 @@ numbers = iter(range(1_000_000))
 
 
 def did(name: str, output: str = LONG, *, ok: bool = True, **arguments: object) -> list[Message]:
-    """A call and its result."""
+    """Return a call and its result."""
     id = f"call_{next(numbers)}"
     call = ToolCall(id=id, name=name, arguments=json.dumps(arguments))
     return [AssistantMessage(tool_calls=(call,)), ToolMessage(tool_call_id=id, name=name, content=output, ok=ok)]
 
 
 def stale(*rounds: list[Message]) -> list[int]:
-    """Numbers of the rounds whose output is stale."""
+    """Return numbers of the rounds whose output is stale."""
     units = split_units([message for each in rounds for message in each], message_units)
     found = stale_results(units)
     return [number for number, each in enumerate(rounds) if each[1].id in found]
 
 
-def test_what_is_read_or_run_again_is_stale() -> None:
+def test_outputs_of_repeated_reads_and_runs_are_stale() -> None:
     assert stale(did("read_file", path="a"), did("read_file", path="b"), did("read_file", path="a")) == [0]
     assert stale(did("run_command", command="make"), did("run_command", "new " * 200, command="make")) == [0]
     assert stale(*[did("search_text", pattern="x") for _ in range(3)]) == [0, 1]
@@ -38,7 +38,7 @@ def test_what_is_read_or_run_again_is_stale() -> None:
     ]
 
 
-def test_a_later_reading_covers_an_earlier_part() -> None:
+def test_a_later_read_covers_an_earlier_part() -> None:
     part = LONG[: len(LONG) // 2]
     assert stale(did("read_file", part, path="a", limit=30), did("read_file", path="a")) == [0]
     assert stale(did("read_file", path="a"), did("read_file", part, path="a", limit=30)) == []
@@ -56,11 +56,11 @@ def test_a_later_reading_covers_an_earlier_part() -> None:
     ],
     ids=["a failed reading", "answers of the user", "news of a job", "short", "another command"],
 )
-def test_what_is_still_worth_its_space(rounds: list[list[Message]]) -> None:
+def test_outputs_that_are_still_useful(rounds: list[list[Message]]) -> None:
     assert stale(*rounds) == []
 
 
-def test_a_placeholder_says_where_the_whole_is() -> None:
+def test_a_placeholder_says_where_the_complete_output_is() -> None:
     _, result = did("read_file", path="a")
     view = shorten_message(result, STALE)
     assert view.content.count("\n") == 0
@@ -71,7 +71,7 @@ def test_a_placeholder_says_where_the_whole_is() -> None:
 
 
 @given(st.text(max_size=3_000), st.integers(160, 2_000))
-def test_a_cut_text_keeps_both_ends(text: str, chars: int) -> None:
+def test_a_shortened_text_keeps_both_ends(text: str, chars: int) -> None:
     short = cut_text(text, chars, "whole: elsewhere")
     assert len(short) <= max(chars + 240, 0)
     if short != text:
@@ -81,7 +81,7 @@ def test_a_cut_text_keeps_both_ends(text: str, chars: int) -> None:
         assert f"{len(text) - head - tail:,} characters left out; whole: elsewhere" in short
 
 
-def test_arguments_stay_json_of_the_same_shape() -> None:
+def test_shortened_arguments_are_json_of_the_same_shape() -> None:
     arguments = {"path": "a.py", "content": "c" * 9_000, "edits": [{"old": "o" * 5_000, "new": 1}] * 4, "all": True}
     head, _ = did("write_file", **arguments)
     view = shorten_message(head, 300)
@@ -96,12 +96,12 @@ def test_arguments_stay_json_of_the_same_shape() -> None:
     assert json.loads(view.tool_calls[0].arguments)["invalid_json"].startswith('{"a": "xxx')
 
 
-def test_the_words_of_the_user_are_never_shorter() -> None:
+def test_user_messages_are_never_shortened() -> None:
     said = UserMessage(content="w" * 9_000)
     assert shorten_message(said, 200) is said
 
 
-def test_the_largest_gives_the_most_and_the_short_stays_whole() -> None:
+def test_the_largest_output_is_shortened_most_and_short_ones_are_kept() -> None:
     units = split_units([*did("bash", "b" * 50_000, command="1"), *did("bash", "s" * 500, command="2")], message_units)
     cuts = fit_units(units, 8_000, lambda message: message)
     assert list(cuts) == [units[0].messages[1].id]

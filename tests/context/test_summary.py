@@ -1,4 +1,4 @@
-"""Summaries merge: what was said of the parts is what is said of the whole."""
+"""Summaries can be merged: the summary of the parts is the summary of the whole."""
 
 import json
 import random
@@ -32,24 +32,24 @@ from tests.support.examples import examples
 from tests.support.rows import each_row
 
 
-def did(n: int, **deeds: object) -> list[Message]:
+def did(n: int, **effects: object) -> list[Message]:
     call = ToolCall(id=f"c{n}", name="tool")
     return [
         AssistantMessage(tool_calls=(call,)),
-        ToolMessage(tool_call_id=call.id, name="tool", content="ok", side_effects=SideEffects(**deeds)),  # type: ignore[arg-type]
+        ToolMessage(tool_call_id=call.id, name="tool", content="ok", side_effects=SideEffects(**effects)),  # type: ignore[arg-type]
     ]
 
 
 @examples(60)
 @given(HISTORIES, st.data())
-def test_any_split_between_units_gives_the_same(parts: list[list[Message]], data: st.DataObject) -> None:
+def test_any_split_between_units_gives_the_same_summary(parts: list[list[Message]], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(parts)))
     before, after = flat(parts[:at]), flat(parts[at:])
     assert merge_summaries(summarize_messages(before), summarize_messages(after)) == summarize_messages(before + after)
 
 
 @given(HISTORIES)
-def test_unit_by_unit_is_all_at_once_and_nothing_plus_something_is_something(parts: list[list[Message]]) -> None:
+def test_merging_unit_by_unit_equals_all_at_once_and_empty_is_neutral(parts: list[list[Message]]) -> None:
     whole = ThreadSummary()
     for part in parts:
         whole = merge_summaries(whole, summarize_messages(part))
@@ -57,7 +57,7 @@ def test_unit_by_unit_is_all_at_once_and_nothing_plus_something_is_something(par
     assert list(whole.files) == list(summarize_messages(flat(parts)).files), "the order counts too"
 
 
-def test_a_late_result_counts_where_its_call_is() -> None:
+def test_a_late_result_counts_at_its_call() -> None:
     first, second = (
         did(1, commits=(Commit(hash="1111111", subject="one"),)),
         did(2, commits=(Commit(hash="2222222", subject="two"),)),
@@ -102,7 +102,7 @@ def test_a_session_by_hand() -> None:
     assert summary.outcome == summary.commands["pytest -q"]
 
 
-def test_a_commit_told_twice_is_one_and_a_file_touched_again_is_last() -> None:
+def test_a_repeated_commit_is_one_and_a_file_changed_again_is_last() -> None:
     commit = Commit(hash="1a2b3c4", subject="feat: parser")
     again = Commit(hash="1a2b3c4", subject="feat: parser")
     one = summarize_messages(
@@ -128,7 +128,7 @@ def test_shortened_texts_keep_both_ends(chars: int) -> None:
 def call(
     name: str, output: str = "ok", *, ok: bool = True, side_effects: SideEffects | None = None, **arguments: object
 ) -> list[Message]:
-    """A call with these arguments and its result."""
+    """Return a call with these arguments and its result."""
     made = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
     return [
         AssistantMessage(tool_calls=(made,)),
@@ -143,8 +143,8 @@ def ran(command: str, output: str = "", code: int = 0) -> list[Message]:
 
 
 def edited(path: str, old: str, new: str) -> list[Message]:
-    deeds = SideEffects(changed=(ChangedFile(path=path, kind="update", lines=((3, 5),)),))
-    return call("edit_file", side_effects=deeds, path=path, old_string=old, new_string=new)
+    effects = SideEffects(changed=(ChangedFile(path=path, kind="update", lines=((3, 5),)),))
+    return call("edit_file", side_effects=effects, path=path, old_string=old, new_string=new)
 
 
 COMMITTED = call("git", side_effects=SideEffects(commits=(Commit(hash="1a2b3c4", subject="one"),)))
@@ -173,13 +173,13 @@ COMMITTED = call("git", side_effects=SideEffects(commits=(Commit(hash="1a2b3c4",
         ([*edited("a.py", "x", "y"), *COMMITTED, *ran("git reset --hard")], False),
     ],
 )
-def test_changes_that_were_taken_back(messages: list[Message], reverted: bool) -> None:
+def test_reverted_changes(messages: list[Message], reverted: bool) -> None:
     for at in range(0, len(messages) + 1, 2):
         (state,) = merge_summaries(summarize_messages(messages[:at]), summarize_messages(messages[at:])).files.values()
         assert state.is_reverted is reverted
 
 
-def test_lines_read_and_changed() -> None:
+def test_read_and_changed_lines() -> None:
     rows = "".join(f"{number:>3}|x\n" for number in range(10, 41))
     messages = [*call("read_file", rows, side_effects=SideEffects(read=("a.py",)), path="a.py", offset=10, limit=31)]
     messages += [
@@ -191,7 +191,7 @@ def test_lines_read_and_changed() -> None:
     assert summary.files["a.py"].uncommitted_lines == ((3, 5),)
 
 
-def test_failed_calls_are_no_work_and_what_worked_later_is_no_failure() -> None:
+def test_failed_calls_are_no_work_and_later_success_removes_the_failure() -> None:
     messages = [
         *call("edit_file", "old_string is not in a.py", ok=False, path="a.py", old_string="x", new_string="y"),
         *call(
@@ -212,12 +212,12 @@ def test_failed_calls_are_no_work_and_what_worked_later_is_no_failure() -> None:
     }
 
 
-def test_a_patch_that_failed_is_made_good_file_by_file() -> None:
+def test_a_failed_patch_is_made_good_file_by_file() -> None:
     failed = "*** Begin Patch\n*** Update File: a.py\n-x\n+y\n*** Update File: b.py\n-x\n+y\n*** End Patch"
-    worked = failed.replace("+y", "+z").partition("*** Update File: b.py")[0] + "*** End Patch"
+    retried = failed.replace("+y", "+z").partition("*** Update File: b.py")[0] + "*** End Patch"
     before = call("apply_patch", "no file was changed; the hunk does not fit", ok=False, patch=failed)
-    deeds = SideEffects(changed=(ChangedFile(path="a.py", kind="update"),))
-    after = call("apply_patch", "patch applied", side_effects=deeds, patch=worked)
+    effects = SideEffects(changed=(ChangedFile(path="a.py", kind="update"),))
+    after = call("apply_patch", "patch applied", side_effects=effects, patch=retried)
     attempts = summarize_messages([*before, *after]).attempts
     assert {what: why for what, why in attempts.items() if why} == {
         "apply_patch b.py": "no file was changed; the hunk does not fit"
@@ -225,7 +225,7 @@ def test_a_patch_that_failed_is_made_good_file_by_file() -> None:
     assert attempts == merge_summaries(summarize_messages(before), summarize_messages(after)).attempts
 
 
-def test_the_last_words_of_each_turn_and_what_was_said_since() -> None:
+def test_the_last_message_of_each_turn_and_later_messages() -> None:
     told = "The parser drops the last token; the fix belongs in read_token."
     summary = summarize_messages(
         [
@@ -242,7 +242,7 @@ def test_the_last_words_of_each_turn_and_what_was_said_since() -> None:
     assert [said.text for said in summary.notes] == [told]
 
 
-def test_commands_with_their_exit_codes_and_the_tests_that_fail() -> None:
+def test_commands_with_exit_codes_and_failing_tests() -> None:
     failing = "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed, 2 passed in 0.10s"
     summary = summarize_messages(
         [*ran("pytest -q", failing, 1), *ran("ruff check .", "All checks passed!"), *ran("pytest -q", failing, 1)]

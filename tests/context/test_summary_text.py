@@ -1,4 +1,4 @@
-"""The summary's text: bounded, the same bytes for the same data, nothing of weight lost, nothing forged."""
+"""The text of the summary: limited, reproducible, without loss of important parts, and unforgeable."""
 
 import hashlib
 import re
@@ -79,7 +79,7 @@ def ran(command: str, exit_code: int, last_line: str = "") -> dict[str, CommandO
 
 
 def one_step(n: int) -> ThreadSummary:
-    """What one trim of a long session adds; long enough in all its parts that much has to give way."""
+    """Return the additions of one trim of a long session, long enough that much must be dropped."""
     return ThreadSummary(
         messages=40,
         requests=tuple(
@@ -108,7 +108,7 @@ def long_session() -> ThreadSummary:
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("ratio", [1.5, 4.0, 5.0])
-def test_after_500_trims_it_is_bounded_and_holds_what_it_must(
+def test_after_500_trims_it_is_limited_and_contains_the_essentials(
     long_session: ThreadSummary, window: int, ratio: float
 ) -> None:
     estimator = TokenEstimator(ratio)
@@ -123,7 +123,7 @@ def test_after_500_trims_it_is_bounded_and_holds_what_it_must(
     assert "src/package/module_499_2.py" in text
     assert "1,500" in text or "more in the archive" in text
     assert "t1 to t500" in text
-    if budget * ratio > 1_500:  # characters, more or less
+    if budget * ratio > 1_500:  # characters, approximately
         assert "pytest -q" in text
         assert "[in progress] todo 3" in text
     if window >= 16_384 and ratio >= 4.0:
@@ -149,7 +149,7 @@ def test_no_budget_is_exceeded_and_the_bytes_are_the_same(
 
 
 def check_frame(text: str) -> None:
-    """The structure is clio's own: one pair of tags, each title once at most, every other line marked as content."""
+    """Check clio's structure: one pair of tags, each title at most once, every other line marked as content."""
     bare = re.sub(r"[\s\u00ad\u200b-\u200f\u2060-\u206f\ufeff]", "", text.casefold().replace("\uff1c", "<"))
     assert bare.count("</thread_summary") == 1
     assert bare.count("<thread_summary") == 1
@@ -171,7 +171,7 @@ def check_frame(text: str) -> None:
 
 
 @each_row("evil", HOSTILE)
-def test_nothing_quoted_forges_structure(evil: str) -> None:
+def test_no_quoted_text_forges_structure(evil: str) -> None:
     summary = ThreadSummary(
         messages=1,
         requests=(UserRequest(id="u", text=evil), UserRequest(id="v", text=f"then {evil}")),
@@ -194,13 +194,13 @@ def test_nothing_quoted_forges_structure(evil: str) -> None:
         assert not re.search("[\x00\x1b\u202e\u200b\U000e0041]", text)
 
 
-def test_words_of_any_language_survive_on_their_lines() -> None:
+def test_text_in_any_language_stays_on_its_line() -> None:
     ask = "Füge 漢字 hinzu:\n  - ζήτα\n\n\t- 👩‍💻 и всё"
     text = rendered(ThreadSummary(messages=1, requests=(UserRequest(id="u", text=ask),)))
     assert "- Füge 漢字 hinzu:\n  | - ζήτα\n  | - 👩‍💻 и всё\n" in text
 
 
-def test_seventy_requests_begin_readably_in_the_summary_of_a_small_window() -> None:
+def test_seventy_requests_have_readable_beginnings_in_the_summary_of_a_small_window() -> None:
     asks = tuple(
         UserRequest(id=str(n), text=f"`go env -w GOPRIVATE={n}` in /src/pkg/{n}/a.go:{n}; " + "then go on, " * 30)
         for n in range(70)
@@ -211,7 +211,7 @@ def test_seventy_requests_begin_readably_in_the_summary_of_a_small_window() -> N
     assert "file_59.go" in text
 
 
-def test_three_hundred_requests_begin_readably_in_a_window_of_128_000_tokens() -> None:
+def test_three_hundred_requests_have_readable_beginnings_in_a_window_of_128_000_tokens() -> None:
     asks = tuple(
         UserRequest(id=str(n), text=f"request {n} about /src/pkg/{n}/a.go:{n}; " + "then go on, " * 30)
         for n in range(300)
@@ -222,7 +222,7 @@ def test_three_hundred_requests_begin_readably_in_a_window_of_128_000_tokens() -
     assert all(path in text for path in files)
 
 
-def test_a_request_made_again_in_the_same_words_is_listed_once() -> None:
+def test_a_repeated_request_is_listed_once() -> None:
     words = ["fix the parser", "continue", "continue", "now the docs", "continue"]
     asks = tuple(UserRequest(id=str(n), text=text) for n, text in enumerate(words))
     text = rendered(ThreadSummary(messages=9, requests=asks))
@@ -241,7 +241,7 @@ def test_all_requests_share_their_tokens_and_the_first_has_most() -> None:
     assert 0.9 * MAX_REQUESTS_TOKENS < weigh_prose("\n".join(lines)) / 4 <= MAX_REQUESTS_TOKENS
 
 
-def test_short_requests_are_whole_and_the_missing_ones_are_counted() -> None:
+def test_short_requests_are_complete_and_the_missing_ones_are_counted() -> None:
     asks = tuple(UserRequest(id=str(n), text=f"do {n}") for n in range(2_000))
     lines = rendered(ThreadSummary(messages=99, requests=asks), 400).splitlines()
     shown = [line for line in lines if line.startswith("- do ")]
@@ -251,7 +251,7 @@ def test_short_requests_are_whole_and_the_missing_ones_are_counted() -> None:
     assert missing == f"- ({2_000 - len(shown):,} more in the archive)"
 
 
-def test_what_gives_way_first_is_what_was_only_read() -> None:
+def test_files_that_were_only_read_are_dropped_first() -> None:
     summary = ThreadSummary(
         messages=9,
         files={f"src/module_{n}.py": FileSummary() for n in range(40)},
@@ -265,7 +265,7 @@ def test_what_gives_way_first_is_what_was_only_read() -> None:
     assert "docs/page" not in tight
 
 
-def test_what_became_of_files_and_todos() -> None:
+def test_the_state_of_files_and_todos() -> None:
     summary = ThreadSummary(
         files={"a": FileSummary(), "b": FileSummary(kind="deleted"), "c": FileSummary(kind="moved", moved_to="d")},
     )
@@ -291,14 +291,14 @@ def test_the_summary_keeps_the_notes_of_completed_todos_and_names_running_jobs()
 
 
 @given(st.text(), st.floats(0, 200))
-def test_cut_keeps_its_weight(text: str, units: float) -> None:
+def test_a_shortened_summary_keeps_its_weight(text: str, units: float) -> None:
     short = shorten_to_weight(text, units)
     assert weigh_prose(short) <= max(units, 0.0)
     assert short == text or weigh_prose(text) > units
 
 
 @given(st.text())
-def test_quoted_text_has_no_line_of_its_own(text: str) -> None:
+def test_quoted_text_has_no_line_break(text: str) -> None:
     assert len(to_inert_line(text).splitlines()) <= 1
     assert all(line.startswith("  | ") for line in quote_lines(text).splitlines()[1:])
 
@@ -309,7 +309,7 @@ def test_an_empty_session() -> None:
 
 
 @pytest.mark.parametrize("units", [-5.0, 0.0, 1.0, 3.0])
-def test_nothing_is_cut_to_less_than_nothing(units: float) -> None:
+def test_no_limit_is_negative(units: float) -> None:
     assert shorten_to_weight("", units) == ""
     assert len(shorten_to_weight("words that do not fit", units)) <= max(units, 0)
 
@@ -322,7 +322,7 @@ def test_a_request_shown_below_is_not_repeated() -> None:
     assert "11 messages left" in text
 
 
-def test_files_say_what_was_read_changed_and_taken_back() -> None:
+def test_files_are_listed_as_read_changed_and_reverted() -> None:
     summary = ThreadSummary(
         files={
             "a.py": FileSummary(uncommitted_lines=((10, 20), (31, 31))),
@@ -351,7 +351,7 @@ def test_a_test_fails_until_a_run_that_includes_it_passes() -> None:
     assert "Failing tests" not in rendered(ThreadSummary(runs={"pytest tests": first, "pytest": passed}))
 
 
-def test_what_was_tried_and_the_commands() -> None:
+def test_attempts_and_commands_are_listed() -> None:
     summary = ThreadSummary(
         attempts={"edit_file a.py": "", "edit_file b.py": "old_string is not in b.py"},
         commands=ran("make", 2, "no rule for all")
@@ -376,7 +376,7 @@ def test_a_test_run_shows_its_result_even_if_a_pipe_hides_its_exit_code() -> Non
     assert "Last command: exit 0: pytest -q; git status --short\n  | 1 failed, 2 passed in 0.10s\n" in text
 
 
-def test_what_succeeded_behind_the_summary_is_not_listed_as_failing() -> None:
+def test_a_test_that_passed_after_the_summary_is_not_listed_as_failing() -> None:
     tests = FailedTest(name="tests/test_a.py::test_b"), FailedTest(name="tests/test_c.py::test_d")
     run = TestRun(runner="pytest", counts="2 failed", passed=False, failing=tests)
     summary = ThreadSummary(attempts={"edit_file a.py": "not there", "edit_file b.py": "twice"}, runs={"pytest": run})

@@ -1,4 +1,4 @@
-"""What stays when the window gets smaller."""
+"""What is kept when the window is trimmed."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ def reading(name: str, output: str, id: str) -> list[Message]:
     return tool_round([name], [output], [id])
 
 
-def test_the_task_stays_before_the_tail() -> None:
+def test_the_task_is_kept_before_the_tail() -> None:
     units = units_of(user("old"), user("the task"), *(AssistantMessage(content="x" * 100) for _ in range(10)))
     plan = plan_trim(units, 3 * units[-1].weight + units[1].weight)
     assert (plan.start, plan.task) == (len(units) - 3, 1)
@@ -40,14 +40,14 @@ def test_a_task_in_the_tail_is_not_kept_twice() -> None:
     assert (plan.start, plan.task) == (1, None)
 
 
-def test_newest_unit_and_task_stay_at_any_price() -> None:
+def test_the_newest_unit_and_the_task_are_always_kept() -> None:
     units = units_of(user("task " * 500), AssistantMessage(content="x"), AssistantMessage(content="y" * 900))
     plan = plan_trim(units, 0)
     assert [unit.messages[0] for unit in plan.select_kept(units)] == [units[0].messages[0], units[2].messages[0]]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 300)), min_size=1, max_size=30), st.integers(0, 4_000))
-def test_what_stays_is_the_task_and_a_contiguous_tail(sizes: list[tuple[bool, int]], keep: int) -> None:
+def test_the_task_and_a_contiguous_tail_are_kept(sizes: list[tuple[bool, int]], keep: int) -> None:
     units = units_of(*(user("w" * n) if asks else AssistantMessage(content="a" * (n + 1)) for asks, n in sizes))
     plan = plan_trim(units, float(keep))
     kept = plan.select_kept(units)
@@ -65,7 +65,7 @@ def smaller(units: list[Unit], keep: float, hard: float = 1e9, **more: object) -
     return found.kept, found.shrunk
 
 
-def test_stale_outputs_give_way_before_any_dialogue() -> None:
+def test_stale_outputs_are_shortened_before_any_dialogue() -> None:
     units = units_of(
         user("look"),
         *reading("read_file", "a\n" * 2_000, "1"),
@@ -78,7 +78,7 @@ def test_stale_outputs_give_way_before_any_dialogue() -> None:
     assert weight(kept) < weight(units) * 0.6
 
 
-def test_one_giant_output_is_cut_and_the_words_of_the_user_are_not() -> None:
+def test_one_very_large_output_is_cut_and_user_messages_are_not() -> None:
     units = units_of(user("w " * 1_500), *reading("bash", "o " * 25_000, "1"))
     kept, shrunk = smaller(units, 4_000, 6_000)
     assert weight(kept) <= 6_000
@@ -86,7 +86,7 @@ def test_one_giant_output_is_cut_and_the_words_of_the_user_are_not() -> None:
     assert list(shrunk) == [units[1].messages[1].id]
 
 
-def test_one_giant_answer_or_argument_is_cut_too() -> None:
+def test_one_very_large_answer_or_argument_is_cut_too() -> None:
     write, _ = reading("write_file", "ok", "1")
     assert isinstance(write, AssistantMessage)
     call = write.tool_calls[0]
@@ -106,19 +106,19 @@ def test_one_giant_answer_or_argument_is_cut_too() -> None:
         assert weight(kept) <= 2_000
 
 
-def test_a_unit_that_cannot_be_cut_leaves_as_a_whole() -> None:
+def test_a_unit_that_cannot_be_cut_is_dropped_as_a_whole() -> None:
     units = units_of(user("go"), *tool_round(["t"] * 300, ["ok"] * 300, [str(n) for n in range(300)]))
     kept, shrunk = smaller(units, 500, 1_000)
     assert ([unit.messages[0].content for unit in kept], shrunk) == (["go"], {})
 
 
-def test_the_least_is_the_task_and_the_newest_unit() -> None:
+def test_the_minimum_is_the_task_and_the_newest_unit() -> None:
     units = units_of(user("task"), AssistantMessage(content="a"), *reading("bash", "out", "1"))
     kept, _ = smaller(units, 1e9, is_minimal=True)
     assert kept == [units[0], units[2]]
 
 
-def test_what_the_user_said_last_must_stay_even_if_it_is_a_nod() -> None:
+def test_the_last_user_message_is_kept_even_if_it_has_no_content() -> None:
     units = units_of(user("the task"), AssistantMessage(content="done?"), UserMessage(content="yes"))
     assert weigh_untrimmable(units) == units[0].weight + units[2].weight
     assert weigh_untrimmable(units[:2]) == units[0].weight

@@ -1,4 +1,4 @@
-"""The window over a real session: when it trims, what it tells, what comes back, what a refusal teaches."""
+"""The window of a real session: when it is trimmed, what is reported, restored, and learned from refusals."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ def session(tmp_path: Path) -> Session:
 
 
 def work(session: Session, rounds: int, output: str = OUTPUT) -> None:
-    """So many rounds of one tool call each."""
+    """Add this many rounds of one tool call each."""
     first = len(session.messages)
     for number in range(first, first + rounds):
         for message in tool_round([f"tool{number}"], [output], [f"c{number}"]):
@@ -49,7 +49,7 @@ def test_below_three_quarters_nothing_changes(session: Session) -> None:
     assert built.prompt_tokens < 0.75 * room + len(SYSTEM) / 4
 
 
-def test_above_three_quarters_it_comes_down_to_half(session: Session) -> None:
+def test_above_three_quarters_it_is_trimmed_to_half(session: Session) -> None:
     task = say(session, "begin")
     window = make_window(session, 8_192)
     for _ in range(200):
@@ -71,7 +71,7 @@ def test_above_three_quarters_it_comes_down_to_half(session: Session) -> None:
     assert trim.freed_tokens == built.trimmed.freed_tokens > 0.2 * room
 
 
-def test_a_trim_is_rare(session: Session) -> None:
+def test_trims_are_rare(session: Session) -> None:
     say(session, "begin")
     window = make_window(session, 8_192)
     requests = 0
@@ -82,7 +82,7 @@ def test_a_trim_is_rare(session: Session) -> None:
     assert 10 <= requests / len(session.trims) <= 40
 
 
-def test_a_nod_does_not_replace_the_task(session: Session) -> None:
+def test_a_short_confirmation_does_not_replace_the_task(session: Session) -> None:
     task = say(session, "rewrite the parser")
     work(session, 60)
     say(session, "yes, go on")
@@ -96,8 +96,8 @@ def test_a_nod_does_not_replace_the_task(session: Session) -> None:
     assert task.id not in sent
 
 
-def test_a_long_task_does_not_make_every_request_a_trim(session: Session) -> None:
-    say(session, "words of a long task " * 750)  # four fifths of the room
+def test_a_long_task_does_not_cause_a_trim_at_every_request(session: Session) -> None:
+    say(session, "words of a long task " * 750)  # four fifths of the space
     window = make_window(session, 8_192)
     for _ in range(40):
         work(session, 1, "short output")
@@ -120,18 +120,18 @@ def test_one_output_larger_than_the_window_is_cut(session: Session) -> None:
     assert window.build().request.messages == built.request.messages
 
 
-def test_words_too_long_for_the_window_are_an_error_with_the_numbers(session: Session) -> None:
+def test_a_message_too_long_for_the_window_is_an_error_with_the_numbers(session: Session) -> None:
     work(session, 5)
     say(session, "words " * 8_000)
     window = make_window(session, 8_192)
     with pytest.raises(ContextOverflow, match=r"8,192 tokens is too small.*1,024") as caught:
         window.build()
     assert caught.value.exit_code == 3
-    assert session.trims == []  # nothing was given up for a request that cannot be
+    assert session.trims == []  # nothing was dropped for an impossible request
 
 
 @pytest.mark.parametrize("words", [1_100, 1_200, 1_300, 1_310])
-def test_the_summary_makes_room_for_the_words_of_the_user(session: Session, words: int) -> None:
+def test_the_summary_is_shortened_before_user_messages(session: Session, words: int) -> None:
     say(session, "begin")
     work(session, 60)
     window = make_window(session, 2_048)
@@ -142,7 +142,7 @@ def test_the_summary_makes_room_for_the_words_of_the_user(session: Session, word
     assert own_count(window, built) <= 2_048 - 256
 
 
-def test_a_smaller_prompt_gives_way_before_the_words_of_the_user(session: Session) -> None:
+def test_a_smaller_prompt_is_used_before_user_messages_are_cut(session: Session) -> None:
     words = say(session, "word " * 700)
     window = make_window(session, 1_100, prefixes=3)
     built = window.build()
@@ -151,7 +151,7 @@ def test_a_smaller_prompt_gives_way_before_the_words_of_the_user(session: Sessio
     assert own_count(window, built) <= 1_100
 
 
-def test_the_least_windows_say_where_the_room_went(session: Session) -> None:
+def test_the_error_of_very_small_windows_lists_what_takes_the_space(session: Session) -> None:
     say(session, "hello")
     work(session, 30)
     window = make_window(session, 8_192)
@@ -163,7 +163,7 @@ def test_the_least_windows_say_where_the_room_went(session: Session) -> None:
     assert use.history > 0
 
 
-def test_undo_brings_the_last_trim_back(session: Session) -> None:
+def test_undo_restores_the_trimmed_messages(session: Session) -> None:
     say(session, "begin")
     work(session, 24)
     window = make_window(session, 8_192)
@@ -187,13 +187,13 @@ def test_after_undo_the_window_may_fill_up(session: Session) -> None:
         work(session, 1)
         window.build()
     window.undo_trim()
-    assert window.build().trimmed is None  # above three quarters, as it was asked for
+    assert window.build().trimmed is None  # above three quarters, as requested
     work(session, 20)
     assert window.build().trimmed is not None
     assert own_count(window, window.build()) <= 8_192
 
 
-def test_what_does_not_fit_stays_in_the_archive(session: Session) -> None:
+def test_messages_that_do_not_fit_stay_in_the_archive(session: Session) -> None:
     say(session, "begin")
     work(session, 150)
     window = make_window(session, 8_192)
@@ -204,7 +204,7 @@ def test_what_does_not_fit_stays_in_the_archive(session: Session) -> None:
     assert (session.window_ids, len(session.trims)) == (stm, 1)
 
 
-def test_expand_brings_one_span_back_until_the_next_trim(session: Session) -> None:
+def test_expand_restores_one_span_until_the_next_trim(session: Session) -> None:
     say(session, "begin")
     window = make_window(session, 32_768)
     for _ in range(3):
@@ -221,14 +221,14 @@ def test_expand_brings_one_span_back_until_the_next_trim(session: Session) -> No
     assert not set(first.dropped) & set(ids(window.build()))
 
 
-def test_who_listens_hears_of_a_trim_before_it_happens(session: Session) -> None:
-    heard: list[tuple[ThreadSummary, str, int]] = []
+def test_listeners_are_called_before_a_trim(session: Session) -> None:
+    reported: list[tuple[ThreadSummary, str, int]] = []
     say(session, "fix the parser")
     work(session, 60)
     window = make_window(session, 8_192)
-    window._before_trim = lambda summary, task: heard.append((summary, task, len(session.trims)))
+    window._before_trim = lambda summary, task: reported.append((summary, task, len(session.trims)))
     window.build()
-    ((summary, task, trims),) = heard
+    ((summary, task, trims),) = reported
     assert (task, trims, sum(summary.tools.values())) == ("fix the parser", 0, 60)
 
 
@@ -236,7 +236,7 @@ def refused(window: ContextWindow, attempt: int, built: BuiltRequest, **numbers:
     return window.build_smaller(attempt, built, ContextOverflow("too large", **numbers))  # type: ignore[arg-type]
 
 
-def test_refusals_keep_half_a_quarter_and_the_least(session: Session) -> None:
+def test_refusals_halve_quarter_and_reduce_to_the_minimum(session: Session) -> None:
     task = say(session, "begin")
     work(session, 60)
     window = make_window(session, 128_000)
@@ -250,7 +250,7 @@ def test_refusals_keep_half_a_quarter_and_the_least(session: Session) -> None:
     assert [trim.handle for trim in session.trims] == ["t1", "t2", "t3"]
 
 
-def test_a_refusal_of_words_alone_cannot_be_helped(session: Session) -> None:
+def test_a_refused_request_of_messages_only_cannot_be_reduced(session: Session) -> None:
     say(session, "only words")
     window = make_window(session, 128_000)
     built = window.build()
@@ -259,7 +259,7 @@ def test_a_refusal_of_words_alone_cannot_be_helped(session: Session) -> None:
     assert session.trims == []
 
 
-def test_the_limit_a_server_names_is_the_window_from_then_on(session: Session) -> None:
+def test_the_limit_named_by_a_server_is_the_window_from_then_on(session: Session) -> None:
     say(session, "begin")
     work(session, 100)
     window = make_window(session, 128_000)
@@ -271,7 +271,7 @@ def test_the_limit_a_server_names_is_the_window_from_then_on(session: Session) -
         assert own_count(window, window.build()) <= 8_192
 
 
-def test_a_number_that_is_no_window_teaches_nothing(session: Session) -> None:
+def test_a_number_that_is_no_window_size_teaches_nothing(session: Session) -> None:
     say(session, "begin")
     work(session, 20)
     window = make_window(session, 128_000)
@@ -279,7 +279,7 @@ def test_a_number_that_is_no_window_teaches_nothing(session: Session) -> None:
     assert window.limits.context_window == 128_000
 
 
-def test_what_was_refused_limits_the_window_once_something_was_accepted(session: Session) -> None:
+def test_a_refused_size_limits_the_window_after_something_was_accepted(session: Session) -> None:
     say(session, "begin")
     work(session, 100)
     window = make_window(session, 128_000)
@@ -292,7 +292,7 @@ def test_what_was_refused_limits_the_window_once_something_was_accepted(session:
     assert window.limits.context_window == first.prompt_tokens
 
 
-def test_bills_teach_the_estimate(session: Session) -> None:
+def test_usage_improves_the_estimate(session: Session) -> None:
     say(session, "begin")
     work(session, 40)
     window = make_window(session, 128_000)

@@ -1,4 +1,4 @@
-"""How the working tree is told to the model: looked at ahead, shared for a moment, and not after clio ran something."""
+"""The state of the working tree for the model: read in advance, shared briefly, and read again after commands."""
 
 import asyncio
 import subprocess
@@ -22,7 +22,7 @@ from tests.support.waiting import run_loop_once
 
 
 class Git:
-    """What git would say, and how often it was asked."""
+    """A git that returns given output and counts its calls."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -62,11 +62,11 @@ def test_a_real_repository(tmp_path: Path) -> None:
     assert told(tree)[0] == f"branch: {branch}"
 
 
-def test_outside_of_git_there_is_only_the_date(tmp_path: Path) -> None:
+def test_outside_a_repository_there_is_only_the_date(tmp_path: Path) -> None:
     assert told(WorkingTree(tmp_path)) == []
 
 
-def test_a_look_begun_ahead_is_what_the_turn_is_reported(git: Git) -> None:
+def test_a_read_started_in_advance_is_used_by_the_turn(git: Git) -> None:
     clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
     tree.read_ahead()
@@ -75,7 +75,7 @@ def test_a_look_begun_ahead_is_what_the_turn_is_reported(git: Git) -> None:
     assert git.asked == 1
 
 
-def test_an_old_look_counts_no_longer(git: Git) -> None:
+def test_an_old_read_is_not_used(git: Git) -> None:
     clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
     told(tree)
@@ -83,7 +83,7 @@ def test_an_old_look_counts_no_longer(git: Git) -> None:
     assert told(tree)[1] == "changed files: 3"
 
 
-def test_what_clio_ran_counts_at_once(git: Git) -> None:
+def test_after_a_command_of_clio_it_is_read_again(git: Git) -> None:
     tree = get_working_tree(Path("/a project of this test"))
     assert tree is get_working_tree(Path("/a project of this test"))
     told(tree)
@@ -93,7 +93,7 @@ def test_what_clio_ran_counts_at_once(git: Git) -> None:
     assert told(tree)[1] == "changed files: 2"
 
 
-def test_keys_ask_git_now_and_then(git: Git) -> None:
+def test_typing_reads_it_from_time_to_time(git: Git) -> None:
     clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
     for _ in range(50):
@@ -106,7 +106,7 @@ def test_keys_ask_git_now_and_then(git: Git) -> None:
     assert git.asked == 2
 
 
-def test_a_slow_repository_is_asked_more_seldom(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_repository_is_read_less_often(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(100.0)
 
     def slow(project: Path, *arguments: str) -> str | None:
@@ -125,7 +125,7 @@ def test_a_slow_repository_is_asked_more_seldom(git: Git, monkeypatch: pytest.Mo
     assert git.asked == 2
 
 
-def test_who_gives_up_does_not_take_it_from_others(git: Git) -> None:
+def test_cancelling_one_waiter_does_not_cancel_the_others(git: Git) -> None:
     tree = WorkingTree(Path(), Clock(100.0))
 
     async def two() -> TreeState | None:
@@ -139,7 +139,7 @@ def test_who_gives_up_does_not_take_it_from_others(git: Git) -> None:
     assert state is not None and state.branch == "main"
 
 
-def test_an_error_of_a_look_is_that_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_read_is_an_error_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(project: Path, *arguments: str) -> str | None:
         raise RuntimeError("broken")
 
@@ -148,7 +148,7 @@ def test_an_error_of_a_look_is_that_of_the_turn(monkeypatch: pytest.MonkeyPatch)
         told(WorkingTree(Path()))
 
 
-def test_names_of_changed_files_and_last_commits_of_a_real_repository(tmp_path: Path) -> None:
+def test_changed_files_and_last_commits_of_a_real_repository(tmp_path: Path) -> None:
     root = tmp_path / "r"
     make_repository(
         root, {"a b.txt": "1\n", "old name.txt": "kept as it is\n" * 5, **{f"{n}.txt": "x\n" for n in range(9)}}
@@ -171,6 +171,6 @@ def test_names_of_changed_files_and_last_commits_of_a_real_repository(tmp_path: 
     assert lines[1] == "changed files: 12" and len(lines) == 13 and lines[-1] == "  … 2 more"
 
 
-def test_a_repository_without_a_commit(tmp_path: Path) -> None:
+def test_a_repository_without_commits(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
     assert told(WorkingTree(tmp_path), with_commits=True) == ["branch: main", "changed files: 0"]

@@ -1,4 +1,4 @@
-"""What gives way before whole units do, in which order, and what a line in its place says."""
+"""Which results are dropped before whole units, in which order, and the line that replaces them."""
 
 import json
 from typing import Any
@@ -32,10 +32,10 @@ def rows(first: int, last: int) -> str:
 
 
 def did(name: str, output: str, *, ok: bool = True, code: int | None = None, **arguments: Any) -> list[Message]:
-    """A call and its result."""
+    """Return a call and its result."""
     call = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
-    deeds = SideEffects(command=str(arguments["command"]), exit_code=code) if code is not None else None
-    result = ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, side_effects=deeds)
+    effects = SideEffects(command=str(arguments["command"]), exit_code=code) if code is not None else None
+    result = ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, side_effects=effects)
     return [AssistantMessage(tool_calls=(call,)), result]
 
 
@@ -44,13 +44,13 @@ def units_of(*rounds: list[Message]) -> list[Unit]:
 
 
 def found(*rounds: list[Message], before: int | None = None) -> list[tuple[int, int]]:
-    """The rounds that give way, in that order, and why."""
+    """Return the rounds that are dropped, in order, and why."""
     units = units_of(*rounds)
     worthless = find_worthless_results(units, len(units) if before is None else before)
     return [(each.unit, next(iter(each.cuts.values()))) for each in worthless]
 
 
-def test_the_order_in_which_they_give_way() -> None:
+def test_the_order_in_which_they_are_dropped() -> None:
     given = [
         did("memory_operations", LONG, operation="recall_sessions", query="x"),
         did("search_text", LONG, pattern="x"),
@@ -74,12 +74,12 @@ def test_the_order_in_which_they_give_way() -> None:
     ],
     ids=["a part", "changed meanwhile", "by another tool", "a part by a command"],
 )
-def test_a_later_reading_of_the_same_lines_supersedes(earlier: list[Message], later: list[Message]) -> None:
+def test_a_later_read_of_the_same_lines_replaces_the_earlier(earlier: list[Message], later: list[Message]) -> None:
     assert found(earlier, later) == [(0, STALE)]
     assert found(later) == []
 
 
-def test_two_later_readings_supersede_together_and_other_lines_do_not() -> None:
+def test_two_later_reads_replace_it_together_and_other_lines_do_not() -> None:
     whole = did("read_file", rows(1, 80), path="a.py", offset=1, limit=80)
     first, second = (
         did("read_file", rows(1, 40), path="a.py", limit=40),
@@ -100,14 +100,14 @@ def test_two_later_readings_supersede_together_and_other_lines_do_not() -> None:
     ],
     ids=["made", "tried again", "written anew", "patched"],
 )
-def test_a_failed_edit_gives_way_once_it_was_made_or_tried_again(later: list[Message]) -> None:
+def test_a_failed_edit_is_dropped_after_a_successful_or_repeated_one(later: list[Message]) -> None:
     failed = did("edit_file", LONG, ok=False, path="a.py", old_string="o" * 900, new_string="n" * 900)
     assert found(failed, later) == [(0, FIXED_LATER)]
     assert found(failed) == []
     assert found(failed, did("edit_file", "edited", path="b.py", old_string="o", new_string="n")) == []
 
 
-def test_a_test_run_that_passed_keeps_its_result_though_other_commands_followed() -> None:
+def test_a_passed_test_run_keeps_its_result_even_after_other_commands() -> None:
     output = f"[exit 0 in 3 s]\n{TESTS}=== 60 passed in 2.00s ===\n diff --git a/x b/x\n    return parent\n"
     units = units_of(did("run_command", output, code=0, command="pytest -q; git diff"))
     (only,) = find_worthless_results(units, 1)
@@ -116,7 +116,7 @@ def test_a_test_run_that_passed_keeps_its_result_though_other_commands_followed(
     assert "return parent" not in line
 
 
-def test_a_mended_edit_loses_its_arguments_and_stays_json() -> None:
+def test_a_repaired_edit_loses_its_arguments_and_stays_json() -> None:
     failed = did("edit_file", LONG, ok=False, path="a.py", old_string="o" * 900, new_string="n" * 900)
     units = units_of(failed, did("edit_file", "edited", path="a.py", old_string="o", new_string="n"))
     (only,) = find_worthless_results(units, 1)
@@ -147,7 +147,7 @@ def test_a_mended_edit_loses_its_arguments_and_stays_json() -> None:
         ("go test ./...", "".join(f"ok  \texample.com/pkg{n}\t0.0{n}s\n" for n in range(30))),
     ],
 )
-def test_output_that_only_says_that_all_went_well(command: str, output: str) -> None:
+def test_output_that_only_reports_success(command: str, output: str) -> None:
     assert found(did("run_command", f"[exit 0 in 9 s]\n{output}", code=0, command=command)) == [(0, ROUTINE)]
     assert found(did("run_command", f"[exit 1 in 9 s]\n{output}", ok=False, code=1, command=command)) == []
 
@@ -157,11 +157,11 @@ def test_output_that_only_says_that_all_went_well(command: str, output: str) -> 
     [LONG, ROWS, f"{PROGRESS}WARNING: package_3 is deprecated", f"{TESTS}3 failed, 57 passed in 2.00s"],
     ids=["words", "a listing", "a warning", "failing tests"],
 )
-def test_output_that_says_something(output: str) -> None:
+def test_output_with_information(output: str) -> None:
     assert found(did("run_command", output, code=0, command="make report")) == []
 
 
-def test_only_recalls_of_the_memory_tool_give_way() -> None:
+def test_only_recalls_of_the_memory_tool_are_dropped() -> None:
     assert found(did("memory_operations", LONG, operation="store", key="x")) == []
     assert found(did("recall_messages", LONG, query="x")) == [(0, OLD_RECALL)]
     assert found(did("ask_user", LONG, question="x")) == []

@@ -1,4 +1,4 @@
-"""Hooks are real commands here: what they are given, what they may say, and what a hostile one cannot do."""
+"""Real commands as hooks: their input, their output, and what a hostile one cannot do."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from tests.support.wording import mentions
 
 
 class Harness:
-    """Hooks in a folder of their own; `said` holds the lines a user is shown."""
+    """Hooks in their own folder; `said` holds the lines shown to the user."""
 
     def __init__(self, folder: Path, *hooks: Hook) -> None:
         self.said: list[tuple[str, bool]] = []
@@ -50,7 +50,7 @@ def test_without_hooks_nothing_runs(tmp_path: Path) -> None:
     assert not any(harness.hooks.has_hook(event) for event in ("stop", "before_tool"))
 
 
-def test_a_hook_is_given_json_and_where_it_is(tmp_path: Path) -> None:
+def test_a_hook_gets_json_and_its_environment(tmp_path: Path) -> None:
     keep = 'cat > given.json; echo "$CLIO_EVENT $CLIO_SESSION $CLIO_PROJECT $PWD" > where.txt'
     harness = Harness(tmp_path, hook("after_tool", keep, match=("git",)))
     arguments = '{"operation": "log", "token": "hunter2"}'
@@ -82,9 +82,9 @@ def test_the_first_refusal_counts_and_later_hooks_do_not_run(tmp_path: Path) -> 
         hook("before_tool", "echo 'not hunter2' >&2; exit 2"),
         hook("before_tool", "touch asked"),
     )
-    heard = asyncio.run(harness.hooks.before_tool("s", "git", "{}", "git push"))
-    assert heard.refusal == "not [gone] (hooks.yaml:1)"
-    assert [note.text for note in heard.notes] == ["noted"]
+    outcome = asyncio.run(harness.hooks.before_tool("s", "git", "{}", "git push"))
+    assert outcome.refusal == "not [gone] (hooks.yaml:1)"
+    assert [note.text for note in outcome.notes] == ["noted"]
     assert not (tmp_path / "asked").exists()
     assert harness.said == [
         ("the hook hooks.yaml:1 at before_tool adds 5 characters", False),
@@ -100,7 +100,7 @@ def test_a_hook_for_other_tools_does_not_run(tmp_path: Path) -> None:
     )
 
 
-def test_a_session_begins_once_and_ends_once(tmp_path: Path) -> None:
+def test_session_hooks_run_once_at_the_start_and_the_end(tmp_path: Path) -> None:
     log = 'cat | python3 -c \'import json,sys; d=json.load(sys.stdin); print(d["event"], d["session"])\' >> log.txt'
     harness = Harness(tmp_path, hook("session_start", f"{log}; echo hello"), hook("session_end", log))
 
@@ -149,7 +149,7 @@ def test_invalid_json_is_a_fault_of_the_hook(text: str) -> None:
     assert answer.problem.startswith("printed invalid JSON") and not answer.refusal
 
 
-def test_a_hook_that_does_not_end_is_stopped_with_its_children(tmp_path: Path) -> None:
+def test_a_hook_that_does_not_end_is_stopped_with_its_child_processes(tmp_path: Path) -> None:
     ignores = "trap '' TERM; echo $$ > pid; (trap '' TERM; sleep 600) & sleep 600"
     harness = Harness(tmp_path, hook("stop", ignores, timeout_s=0.3))
     assert asyncio.run(harness.hooks.stop("s", "", 0)).refusal == ""
@@ -158,18 +158,18 @@ def test_a_hook_that_does_not_end_is_stopped_with_its_children(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["running", "starting"])
-def test_cancelling_stops_a_hook_at_once(tmp_path: Path, known: bool) -> None:
+def test_cancelling_stops_a_hook_immediately(tmp_path: Path, known: bool) -> None:
     async def pressed() -> None:
         line = "sleep 600 & echo $$ > pid; sleep 600"
         task = asyncio.create_task(run_hook(line, b"{}", cwd=tmp_path, env=os.environ, timeout_s=60))
-        await run_loop_once(2)  # as far as its start, and no further
+        await run_loop_once(2)  # until it has just started
 
         def is_running() -> bool:
             return has_text(tmp_path / "pid")
 
         if known:
             await wait_until_async(is_running)
-        else:  # the loop stands still: the hook runs, and asyncio does not know of it yet
+        else:  # the loop is stopped: the hook runs, and asyncio does not know of it yet
             wait_until(is_running)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -179,7 +179,7 @@ def test_cancelling_stops_a_hook_at_once(tmp_path: Path, known: bool) -> None:
     assert list_session_members(int((tmp_path / "pid").read_text())) == []
 
 
-def test_long_and_binary_output_is_bounded(tmp_path: Path) -> None:
+def test_long_and_binary_output_is_shortened(tmp_path: Path) -> None:
     flood = "head -c 5000000 /dev/zero | tr '\\0' a; printf '\\377\\376\\033[31m' >&2"
     ended = asyncio.run(run_hook(flood, b"x" * 300_000, cwd=tmp_path, env=os.environ, timeout_s=20))
     assert ended.exit_code == 0
@@ -187,7 +187,7 @@ def test_long_and_binary_output_is_bounded(tmp_path: Path) -> None:
     assert "not kept" in ended.output
 
 
-def test_a_missing_folder_is_only_a_fault_of_the_hook(tmp_path: Path) -> None:
+def test_a_missing_folder_is_only_an_error_of_the_hook(tmp_path: Path) -> None:
     harness = Harness(tmp_path / "gone", hook("stop", "echo"))
     assert asyncio.run(harness.hooks.stop("s", "", 0)).refusal == ""
     assert "could not be started" in harness.said[0][0]

@@ -102,7 +102,7 @@ def test_a_job_answers_in_an_ordinary_session(place: Place, server: ChatServer) 
     assert [row["state"] for row in json.loads(clio(place, "jobs", "--json").stdout)] == ["done"]
 
 
-def test_a_job_outlives_its_terminal_and_the_clio_that_started_it(place: Place, server: ChatServer) -> None:
+def test_a_job_survives_its_terminal_and_the_clio_that_started_it(place: Place, server: ChatServer) -> None:
     server.add(tool_calls([("run_command", {"command": WAITS})]), text("The end."))
     with place.clio("--approve", "all") as session:
         at_prompt(session)
@@ -121,7 +121,7 @@ def test_a_job_outlives_its_terminal_and_the_clio_that_started_it(place: Place, 
         session.wait_for("job 1")
 
 
-def test_a_killed_job_is_interrupted_and_takes_its_commands_with_it(place: Place, server: ChatServer) -> None:
+def test_a_killed_job_is_interrupted_and_its_commands_are_ended(place: Place, server: ChatServer) -> None:
     command = "echo $$ > pid; sleep 300"
     server.add(tool_calls([("run_command", {"command": command})]))
     number = start(place, "wait", mode="all")
@@ -131,7 +131,7 @@ def test_a_killed_job_is_interrupted_and_takes_its_commands_with_it(place: Place
     wait_for_state(place, number, "interrupted")
     assert find_survivors([int((place.project / "pid").read_text())]) == []
     assert mentions(clio(place, "jobs", "stop", str(number)).stderr, "is not running")
-    # What was said before the kill is in the session, which opens.
+    # Messages before the kill are in the session, which can be opened.
     server.add(text("Going on."))
     assert "Going on." in clio(place, "-r", job.session_id, "-p", "go on").stdout
 
@@ -168,7 +168,7 @@ def test_a_job_that_needs_approval_waits_for_the_answer_to_its_question(place: P
     assert clio(place, "jobs", "answer", f"{number}.1", "yes").returncode == 0
     wait_until(lambda: question_of(place, number) == f"{number}.2", 60)
     assert (place.project / "a.txt").read_text() == "new\n"
-    # A second yes to the first question is no yes to the second.
+    # A second answer to the first question does not answer the second.
     assert mentions(clio(place, "jobs", "answer", f"{number}.1", "yes").stderr, f"{number}.2")
     assert clio(place, "jobs", "answer", f"{number}.2", "no", "keep it").returncode == 0
     wait_for_state(place, number, "done")
@@ -209,7 +209,7 @@ def test_a_conversation_starts_no_job_with_a_wider_mode(place: Place) -> None:
 
 
 def test_a_wider_mode_on_the_command_line_needs_an_answer_in_a_terminal(place: Place, server: ChatServer) -> None:
-    """Otherwise any program that may run a command line, such as the model, could give itself more rights."""
+    """Otherwise any program that may run a command line, such as the model, could grant itself more rights."""
     for mode, options in (("ask", ("--approve", "all")), ("ask", ("--approve=edits",)), ("plan", ("--approve", "ask"))):
         for more in ((), ("--json",)):
             refused = clio(place, "jobs", "start", "x", *options, *more, CLIO_APPROVE=mode)
@@ -223,7 +223,7 @@ def test_a_wider_mode_on_the_command_line_needs_an_answer_in_a_terminal(place: P
             session.line(answer)
             session.wait_for(shown)
     assert wait_for_state(place, 1, "done").record.approve == "all"
-    # A narrower one is only a wish.
+    # A narrower mode needs no answer.
     server.add(text("Done."))
     assert job_of(place, start(place, "x", "--approve", "plan", mode="all")).record.approve == "plan"
     wait_for_state(place, 2, "done")
@@ -249,7 +249,7 @@ def test_a_log_is_followed_until_the_job_ends(place: Place, server: ChatServer) 
     assert follower.returncode == 0
     assert "Then I am done." in rest and "First I write." not in rest
     assert f"clio jobs show {number}" in errors and mentions(errors, "done")
-    # Of a job that has ended, everything at once.
+    # For a job that has ended, everything at once.
     again = clio(place, "jobs", "logs", str(number), "--follow")
     assert "First I write." in again.stdout and "Then I am done." in again.stdout
     assert clio(place, "jobs", "logs", str(number), "--follow", "--json").returncode == 2
@@ -340,7 +340,7 @@ def msgspec_text(record: JobRecord) -> str:
     return msgspec.json.encode(record).decode()
 
 
-def test_a_job_after_a_reboot_is_interrupted_and_its_pid_is_left_alone(place: Place) -> None:
+def test_after_a_reboot_a_job_is_interrupted_and_its_pid_is_left_alone(place: Place) -> None:
     """The journal names a pid that now belongs to another process: this one."""
     record = JobRecord(
         id=0, task="t", folder=".", project=".", approve="ask", max_cost=1.0, minutes=1.0, created=time.time()
@@ -401,7 +401,7 @@ def test_secrets_of_a_task_are_not_stored(place: Place, server: ChatServer) -> N
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
 @pytest.mark.parametrize("kind", ["pipe", "link"])
-def test_the_output_of_a_job_is_read_only_from_a_file_of_its_own(tmp_path: Path, kind: str) -> None:
+def test_the_output_of_a_job_is_read_only_from_a_regular_file(tmp_path: Path, kind: str) -> None:
     record = JobRecord(id=0, task="t", folder="", project="", approve="ask", max_cost=1.0, minutes=1.0, created=0.0)
     job = create_job(tmp_path, record)
     path = job.folder / OUTPUT_NAME
@@ -410,7 +410,7 @@ def test_the_output_of_a_job_is_read_only_from_a_file_of_its_own(tmp_path: Path,
     else:
         (tmp_path / "secret").write_text("secret", encoding="utf-8")
         path.symlink_to(tmp_path / "secret")
-    # A process of its own, because reading from a pipe without a writer never ends.
+    # A separate process, because reading from a pipe without a writer never ends.
     code = (
         "import sys, pathlib; from clio.jobs import job_store as s; "
         "f = pathlib.Path(sys.argv[1]); print(repr(s.read_output(s.read_job(f), 100)), s.read_output_from(f, 0))"

@@ -1,4 +1,4 @@
-"""When a schedule is due: cron expressions and plain words, compared with systemd's own calendar if it is installed."""
+"""When a schedule is due: cron expressions and words, compared with systemd's calendar if it is installed."""
 
 import os
 import re
@@ -45,7 +45,7 @@ WORDS = {
 
 
 @each_row("words, cron", list(WORDS.items()))
-def test_plain_words_stand_for_a_cron_expression(words: str, cron: str) -> None:
+def test_words_stand_for_a_cron_expression(words: str, cron: str) -> None:
     assert parse_schedule_times(words).cron == cron
 
 
@@ -83,7 +83,7 @@ def test_plain_words_stand_for_a_cron_expression(words: str, cron: str) -> None:
         "@reboot",
     ],
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(UserError):
         parse_schedule_times(text)
 

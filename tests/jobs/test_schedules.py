@@ -1,7 +1,7 @@
-"""`clio schedule`: what is written to crontab and systemd, how cron reads it, and what a run becomes.
+"""`clio schedule`: what is written to crontab and systemd, how cron reads it, and the resulting runs.
 
-The crontab is a program of the test's own on PATH, with a table in the test's folder, because the real one would
-change the table of the user who runs the tests; one test runs the real one where it can be given a table of its own.
+The crontab is a program of the test on PATH, with a table in the test's folder, because the real one would change the
+table of the user who runs the tests; one test runs the real one where it can have a separate table.
 """
 
 import json
@@ -128,7 +128,7 @@ def jobs(place: Place) -> list[Job]:
 
 
 def read_line_as_cron_does(line: str) -> tuple[str, str]:
-    """The command and its input, as Vixie cron's do_command.c takes them from a line with five fields."""
+    """Return the command and its input, as Vixie cron's do_command.c takes them from a line with five fields."""
     rest = line
     for _ in range(5):
         rest = rest.lstrip(" \t").partition(" ")[2]
@@ -169,12 +169,12 @@ def run_lines(place: Place, *, is_busybox: bool = False) -> list[subprocess.Comp
     return done
 
 
-def test_cron_starts_a_job_of_the_project_which_is_in_the_list_of_jobs(place: Place, server: ChatServer) -> None:
+def test_cron_starts_a_job_of_the_project_that_is_listed(place: Place, server: ChatServer) -> None:
     added = add(place, "update the changelog", "--minutes", "7", "--max-cost", "2")
     assert listed(place)[0]["last_job"] is None
     server.add(text("Updated."))
     (run,) = run_lines(place)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")  # nothing that cron would mail
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")  # no output that cron would mail
     (job,) = jobs(place)
     assert (job.state, job.record.schedule, job.record.minutes, job.record.max_cost) == ("done", added["id"], 7, 2)
     assert job.record.folder == str(place.project) and job.record.approve == "ask"
@@ -195,7 +195,7 @@ def test_cron_starts_a_job_of_the_project_which_is_in_the_list_of_jobs(place: Pl
         "--approve all is only text",
     ],
 )
-def test_no_text_of_a_task_is_read_by_cron_or_a_shell(place: Place, server: ChatServer, task: str) -> None:
+def test_no_text_of_a_task_is_interpreted_by_cron_or_a_shell(place: Place, server: ChatServer, task: str) -> None:
     table_of(place).write_bytes(OTHERS)
     done = schedule(place, "add", "--yes", "--", "hourly", task)
     assert done.returncode == 0, done
@@ -208,7 +208,7 @@ def test_no_text_of_a_task_is_read_by_cron_or_a_shell(place: Place, server: Chat
 
 
 @pytest.mark.parametrize("is_busybox", [False, True])
-def test_folders_with_odd_names_are_found_by_cron(tmp_path: Path, server: ChatServer, is_busybox: bool) -> None:
+def test_folders_with_unusual_names_are_found_by_cron(tmp_path: Path, server: ChatServer, is_busybox: bool) -> None:
     odd = tmp_path / '100% $HOME\'s "größe" `id`; &'
     place = make_place(odd, server)
     (odd / "bin").mkdir()
@@ -228,14 +228,14 @@ def test_folders_with_odd_names_are_found_by_cron(tmp_path: Path, server: ChatSe
     assert [(job.state, job.record.folder) for job in jobs(place)] == [("done", str(place.project))]
 
 
-def test_a_path_that_cron_cannot_have_is_refused() -> None:
+def test_a_path_that_cron_cannot_represent_is_refused() -> None:
     for path in ("/a\nb", "/a\\b", "/a\x1bb"):
         with pytest.raises(Exception, match="crontab"):
             quote_for_cron(path)
 
 
 @pytest.mark.parametrize("others", [b"", OTHERS, OTHERS.rstrip(b"\n")])
-def test_adding_and_removing_leaves_the_crontab_as_it_was(place: Place, others: bytes) -> None:
+def test_adding_and_removing_leaves_the_crontab_unchanged(place: Place, others: bytes) -> None:
     if others:
         table_of(place).write_bytes(others)
     for number in (1, 2, 3):
@@ -251,7 +251,7 @@ def test_adding_and_removing_leaves_the_crontab_as_it_was(place: Place, others: 
     assert mentions(schedule(place, "remove", "1").stderr, "no schedule 1")
 
 
-def test_what_is_written_is_shown_before_and_nothing_without_a_yes(place: Place) -> None:
+def test_the_text_is_shown_first_and_nothing_is_written_without_confirmation(place: Place) -> None:
     table_of(place).write_bytes(OTHERS)
     refused = schedule(place, "add", "hourly", "look")
     assert refused.returncode == 2 and "--yes" in refused.stderr
@@ -275,7 +275,7 @@ def terminal(place: Place, *arguments: str, **env: str) -> PtySession:
     return place.clio(*arguments, columns=200, lines=50, **with_bin(place, **env))
 
 
-def test_two_clios_that_add_at_once_lose_nothing(place: Place) -> None:
+def test_two_clios_that_add_at_the_same_time_lose_nothing(place: Place) -> None:
     table_of(place).write_bytes(OTHERS)
     code = """
 import os, sys
@@ -306,7 +306,7 @@ for _ in range(5):
 
 
 @pytest.mark.parametrize("mode", ["full", "ruins", "loses", "denied"])
-def test_a_crontab_program_that_fails_leaves_the_old_table_and_no_schedule(place: Place, mode: str) -> None:
+def test_a_failing_crontab_program_leaves_the_old_table_and_no_schedule(place: Place, mode: str) -> None:
     table_of(place).write_bytes(OTHERS)
     add(place, "first")
     before = table_of(place).read_bytes()
@@ -355,7 +355,7 @@ def test_a_wider_approval_mode_needs_an_answer_in_a_terminal(place: Place) -> No
         session.wait_for("[y/N]")
         session.line("y")
         session.wait_for("Added schedule 1")
-    # A narrower one, and the user's own, need none.
+    # A narrower mode, and the user's own, need none.
     assert add(place, "plan", "--approve", "plan")["approve"] == "plan"
     assert add(place, "edit", "--approve", "edits", CLIO_APPROVE="edits")["approve"] == "edits"
 
@@ -374,14 +374,14 @@ def test_a_conversation_adds_no_schedule_with_a_wider_mode(place: Place) -> None
     assert [one["approve"] for one in listed(place)] == ["ask"]
 
 
-def test_the_mode_is_that_of_the_time_when_it_was_added(place: Place, server: ChatServer) -> None:
+def test_the_mode_is_that_of_the_time_it_was_added(place: Place, server: ChatServer) -> None:
     add(place, "write a file", CLIO_APPROVE="edits")
     server.add(tool_calls([("write_file", {"path": "a.txt", "content": "x"})]), text("Written."))
     assert [run.returncode for run in run_lines(place)] == [0]
     assert (place.project / "a.txt").read_text() == "x"
 
 
-def test_a_run_that_needs_approval_waits_and_the_next_one_is_left_out(place: Place, server: ChatServer) -> None:
+def test_a_run_that_needs_approval_waits_and_the_next_one_is_skipped(place: Place, server: ChatServer) -> None:
     add(place, "write a file", when="every minute")
     server.add(tool_calls([("write_file", {"path": "a.txt", "content": "x"})]), text("Written."))
     with ThreadPoolExecutor() as pool:
@@ -397,7 +397,7 @@ def test_a_run_that_needs_approval_waits_and_the_next_one_is_left_out(place: Pla
     assert [job.state for job in jobs(place)] == ["done"]
 
 
-def test_a_killed_run_does_not_keep_the_next_one_from_starting(place: Place, server: ChatServer) -> None:
+def test_a_killed_run_does_not_prevent_the_next_one(place: Place, server: ChatServer) -> None:
     add(place, "write a file", when="every minute")
     server.add(tool_calls([("write_file", {"path": "a.txt", "content": "x"})]))
     with ThreadPoolExecutor() as pool:
@@ -429,7 +429,7 @@ def test_a_deleted_project_is_a_failed_job_and_named_by_list_and_doctor(place: P
 
 
 @pytest.mark.parametrize("change", ["link", "owner"])
-def test_a_folder_that_another_has_replaced_is_not_worked_in(place: Place, server: ChatServer, change: str) -> None:
+def test_a_folder_replaced_by_another_is_not_used(place: Place, server: ChatServer, change: str) -> None:
     add(place, "tidy up")
     if change == "link":
         place.project.rename(place.project.with_name("other"))
@@ -452,10 +452,10 @@ def test_a_moved_clio_is_named_by_list_and_doctor(place: Place) -> None:
     record = place.home / ".clio" / "schedules" / "1" / "schedule.json"
     data = json.loads(record.read_text())
     assert Path(data["program"]).is_absolute() and (Path(data["package"]) / "__main__.py").is_file()
-    gone = str(place.home / "old-venv" / "bin" / "python")
-    record.write_text(json.dumps(data | {"program": gone}))
-    assert gone in schedule(place, "list").stdout
-    assert gone in clio(place, "doctor", "--json", **with_bin(place)).stdout
+    missing_python = str(place.home / "old-venv" / "bin" / "python")
+    record.write_text(json.dumps(data | {"program": missing_python}))
+    assert missing_python in schedule(place, "list").stdout
+    assert missing_python in clio(place, "doctor", "--json", **with_bin(place)).stdout
     record.write_text(json.dumps(data | {"package": str(place.home / "nowhere")}))
     assert mentions(schedule(place, "list").stdout, "no longer where it was")
 
@@ -476,14 +476,14 @@ def test_lines_removed_changed_or_left_over_are_named(place: Place) -> None:
     assert mentions(shown, "Schedule 3", "settings are gone")
     (run, *_) = [run for run in run_lines(place) if "schedule 3" in run.stderr]
     assert run.returncode == 1
-    # The next one does not take the number of a line that is left over.
+    # The next one does not take the number of a left-over line.
     assert add(place, "look")["id"] == 4
     for number in (1, 2, 3, 4):
         assert schedule(place, "remove", str(number)).returncode == 0
     assert table_of(place).read_bytes() == OTHERS
 
 
-def test_a_repository_brings_no_schedule(place: Place) -> None:
+def test_a_repository_cannot_bring_a_schedule(place: Place) -> None:
     add(place, "look")
     folder = place.project / ".clio" / "schedules"
     folder.mkdir(parents=True)
@@ -506,14 +506,14 @@ def test_a_relative_home_is_the_same_in_a_run(place: Place, server: ChatServer) 
     assert [job.state for job in list_jobs(home)] == ["done"] and jobs(place) == []
 
 
-def test_no_secret_is_stored(place: Place) -> None:
+def test_no_secret_is_saved(place: Place) -> None:
     secret = "sk-proj-" + "Ab3dEf6hIj9lMn2pQr5tUv8x" * 2
     proxy = "http://me:hunter2hunter2@proxy.example:3128"
     added = add(place, f"use {secret}", OPENAI_API_KEY=secret, HTTPS_PROXY=proxy, LC_NOTE=secret)
     stored = (place.home / ".clio" / "schedules" / "1" / "schedule.json").read_text() + table_of(place).read_text()
     assert secret not in stored and "hunter2" not in stored and secret not in json.dumps(added)
     assert "test-model" in stored
-    # That the key is in no file that a run can read is said before anything is written.
+    # Before anything is written it is reported that the key is in no file that a run can read.
     assert "OPENAI_API_KEY" in schedule(place, "add", "hourly", "x", "--print").stdout
 
 
@@ -539,7 +539,7 @@ def calls_of(place: Place) -> str:
     return (place.home.parent / "systemctl-data" / "calls").read_text()
 
 
-def test_a_timer_is_written_and_started_where_systemd_runs_timers(systemd: Place) -> None:
+def test_a_timer_is_written_and_started_if_systemd_runs_timers(systemd: Place) -> None:
     task = '50% of $HOME; "it\'s" done\n[Service]\nExecStart=/bin/false\\'
     printed = schedule(systemd, "add", "weekdays 9:00", task, "--print").stdout
     assert not units_of(systemd).exists()
@@ -554,7 +554,7 @@ def test_a_timer_is_written_and_started_where_systemd_runs_timers(systemd: Place
     )
     assert not table_of(systemd).exists()
     assert listed(systemd)[0]["problems"] == []
-    # Systemd keeps the time of the last run in a file of its own.
+    # Systemd saves the time of the last run in its own file.
     stamp = systemd.home / ".local/share/systemd/timers/stamp-clio-schedule-1.timer"
     stamp.parent.mkdir(parents=True)
     stamp.touch()
@@ -564,7 +564,7 @@ def test_a_timer_is_written_and_started_where_systemd_runs_timers(systemd: Place
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
-def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     place = make_place(tmp_path / '100% $HOME\'s "größe" a=b')
     program = tmp_path / "bin" / "systemctl"
     program.parent.mkdir()
@@ -587,7 +587,7 @@ def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
     assert own == []
 
 
-def test_a_systemd_that_refuses_leaves_nothing(systemd: Place) -> None:
+def test_a_refusal_by_systemd_leaves_nothing(systemd: Place) -> None:
     others = units_of(systemd) / "timers.target.wants"
     others.mkdir(parents=True)
     (others / "mine.timer").touch()
@@ -598,7 +598,7 @@ def test_a_systemd_that_refuses_leaves_nothing(systemd: Place) -> None:
     assert listed(systemd) == []
 
 
-def test_cron_is_used_on_request_and_where_no_systemd_runs(systemd: Place) -> None:
+def test_cron_is_used_on_request_and_without_systemd(systemd: Place) -> None:
     assert add(systemd, "look", "--with", "cron")["service"] == "cron"
     set_mode(systemd, "systemctl", "off")
     assert add(systemd, "look")["service"] == "cron"
@@ -606,7 +606,7 @@ def test_cron_is_used_on_request_and_where_no_systemd_runs(systemd: Place) -> No
     assert schedule(systemd, "add", "hourly", "x", "--with", "at", "--yes").returncode == 2
 
 
-def test_a_timer_without_its_systemd_is_named_and_can_be_removed(systemd: Place) -> None:
+def test_a_timer_without_systemd_is_named_and_can_be_removed(systemd: Place) -> None:
     add(systemd, "look")
     set_mode(systemd, "systemctl", "off")
     (problem,) = listed(systemd)[0]["problems"]
@@ -622,7 +622,7 @@ def test_units_of_another_home_keep_their_numbers(systemd: Place) -> None:
     other = str(systemd.home.parent / "other-home")
     assert add(systemd, "look", CLIO_HOME=other)["id"] == 2
     assert [one["id"] for one in listed(systemd)] == [1]
-    # Each removes only what is its own.
+    # Each removes only its own.
     assert schedule(systemd, "remove", "2").returncode != 0
     assert len(list(units_of(systemd).glob("clio-schedule-2.*"))) == 2
     assert schedule(systemd, "remove", "2", CLIO_HOME=other).returncode == 0
@@ -633,7 +633,7 @@ def test_units_of_another_home_keep_their_numbers(systemd: Place) -> None:
 
 
 def explain_no_real_crontab() -> str:
-    """Why the real program cannot be tried; "" if it can: its tables are then in a mount that only the test sees."""
+    """Return why the real program cannot be used, "" if it can: its tables are then in a mount only the test sees."""
     if not shutil.which("crontab") or not shutil.which("unshare"):
         return "crontab is not installed"
     tried = subprocess.run(
@@ -642,7 +642,7 @@ def explain_no_real_crontab() -> str:
     return "" if tried.returncode == 0 else "needs a mount of its own for the tables of cron"
 
 
-def test_the_real_crontab_stores_and_gives_back_every_line(place: Place) -> None:
+def test_the_real_crontab_stores_and_returns_every_line(place: Place) -> None:
     if reason := explain_no_real_crontab():
         pytest.skip(reason)
     (place.home.parent / "bin" / "crontab").unlink()

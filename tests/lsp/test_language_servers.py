@@ -1,4 +1,4 @@
-"""The client of language servers: what they are asked, and that none of them can hold clio up or outlive it."""
+"""The client of language servers: its requests, and that no server can block clio or outlive it."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def command(mode: str, *more: object) -> str:
 
 
 class Fixture:
-    """Servers of one mode for a project with one file, which are stopped at the end."""
+    """Servers of one mode for a project with one file; they are stopped at the end."""
 
     def __init__(self, folder: Path, mode: str, *more: object, name: str = "pyright") -> None:
         self.root = (folder / "project").resolve()
@@ -42,7 +42,7 @@ class Fixture:
         self.file.write_text("def add(a):\n    return a\n\n\nadd(1)\n", encoding="utf-8")
         self.warnings: list[str] = []
         confinement = Confinement(enabled=True, home=None, user_home=folder, env=os.environ)
-        # The interpreter of the tests may be in /tmp, of which a confined program sees nothing.
+        # The interpreter of the tests may be in /tmp, which a sandboxed program does not see.
         confinement.use("off")
         self.servers = LanguageServers(
             ServerContext(
@@ -75,7 +75,7 @@ def make(tmp_path: Path) -> Make:
 
 
 @pytest.mark.parametrize("most", [20_000, 0])
-def test_the_server_sees_what_the_files_contain_now(make: Make, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_the_server_gets_the_current_content_of_files(make: Make, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(language_server, "_MAX_WATCHED", most)  # 0: as in a project with too many files
 
     async def run() -> None:
@@ -100,7 +100,7 @@ def test_a_column_counts_utf16_units(make: Make) -> None:
     asyncio.run(run())
 
 
-def test_problems_of_an_earlier_text_leave_the_server_with_the_present_one(make: Make) -> None:
+def test_diagnostics_of_an_earlier_text_are_replaced_by_those_of_the_current_one(make: Make) -> None:
     async def run() -> None:
         fixture = make("good")
         server = await fixture.servers.open_for(fixture.file)
@@ -113,22 +113,20 @@ def test_problems_of_an_earlier_text_leave_the_server_with_the_present_one(make:
     asyncio.run(run())
 
 
-def test_a_server_is_asked_when_it_has_loaded_also_if_it_reports_before(
+def test_a_server_is_asked_after_it_has_loaded_even_if_it_reports_before(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(language_server, "_BEGIN_S", 5.0)  # the server says after 0.1 s that it loads
+    monkeypatch.setattr(language_server, "_BEGIN_S", 5.0)  # the server reports after 0.1 s that it is loading
 
     async def run() -> None:
-        fixture = make("loads", name="ty")  # which clio expects no words from when it has loaded
+        fixture = make("loads", name="ty")  # after loading, clio expects no further report
         assert await fixture.references() == [1, 5]
         await fixture.servers.close()
 
     asyncio.run(asyncio.wait_for(run(), 30))
 
 
-def test_a_server_that_takes_changes_together_is_not_waited_for_in_vain(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_combines_changes_is_not_waited_for_in_vain(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language_server, "_SETTLE_S", 1.0)  # the server reports after 0.2 s
 
     async def run() -> None:
@@ -140,7 +138,7 @@ def test_a_server_that_takes_changes_together_is_not_waited_for_in_vain(
         assert await server.find_problems([fixture.file], {fixture.file: before}) == {fixture.file: []}
         found = await server.find_problems([fixture.file], {})
         assert [problem.line for problem in found[fixture.file]] == [6]
-        # Shown and taken back at once: the server sees no change.
+        # Changed and reverted at once: the server sees no change.
         asking = asyncio.create_task(server.find_problems([fixture.file], {fixture.file: before}))
         await asyncio.sleep(0.05)
         asking.cancel()
@@ -171,7 +169,7 @@ def test_a_hostile_server_is_ended_with_its_reason(make: Make, tmp_path: Path, m
             await fixture.references()
         assert "\x1b" not in str(raised.value)
         await wait_until_async(lambda: not list_living(pids))
-        # It is not started again at once, and its reason is said again.
+        # It is not started again at once, and its reason is repeated.
         with pytest.raises(ServerFailed):
             await fixture.references()
         assert len(fixture.warnings) == 1
@@ -196,7 +194,7 @@ def test_a_server_that_never_answers_is_ended_after_the_time_limit(
     asyncio.run(run())
 
 
-def test_a_question_without_an_answer_ends_after_the_time_limit(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_without_an_answer_ends_after_the_time_limit(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language_server, "ANSWER_LIMIT_S", 0.5)
     monkeypatch.setattr(language_server, "LOADING_LIMIT_S", 0.1)
 
@@ -237,14 +235,14 @@ def test_a_server_with_too_much_memory_is_ended(make: Make, monkeypatch: pytest.
     asyncio.run(run())
 
 
-def test_an_answer_names_only_files_and_its_text_is_inert(make: Make) -> None:
+def test_an_answer_names_only_files_and_its_text_has_no_effect(make: Make) -> None:
     async def run() -> None:
         fixture = make("forger")
         server = await fixture.servers.open_for(fixture.file)
         places = await server.find_locations("references", fixture.file, 0, 4)
-        gone = fixture.root / "gone.py"
+        deleted = fixture.root / "gone.py"
         assert places == sorted([Location(path=Path("/etc/passwd"), line=1), Location(path=fixture.file, line=1),
-                                 Location(path=gone, line=1)])  # fmt: skip
+                                 Location(path=deleted, line=1)])  # fmt: skip
         (symbol,) = await server.list_symbols(fixture.file)
         assert "\x1b" not in symbol.name and "\u202e" not in symbol.name
         await fixture.servers.close()
@@ -252,7 +250,7 @@ def test_an_answer_names_only_files_and_its_text_is_inert(make: Make) -> None:
     asyncio.run(run())
 
 
-def test_a_refused_question_leaves_the_server_running(make: Make) -> None:
+def test_a_refused_request_leaves_the_server_running(make: Make) -> None:
     async def run() -> None:
         fixture = make("refuses")
         with pytest.raises(ServerFailed, match="refused the request"):
@@ -264,7 +262,7 @@ def test_a_refused_question_leaves_the_server_running(make: Make) -> None:
     asyncio.run(run())
 
 
-def test_closing_ends_the_server_and_what_it_started(make: Make, tmp_path: Path) -> None:
+def test_closing_ends_the_server_and_its_child_processes(make: Make, tmp_path: Path) -> None:
     async def run() -> None:
         fixture = make("child", tmp_path / "pids")
         await fixture.servers.open_for(fixture.file)
@@ -316,7 +314,7 @@ def test_servers_end_when_clio_is_killed(tmp_path: Path) -> None:
 
 
 def list_living(pids: Path) -> list[int]:
-    """The processes that the servers wrote down and that have not ended."""
+    """Return the processes that the servers recorded and that have not ended."""
     numbers = pids.read_text(encoding="utf-8").split() if pids.exists() else []
     return [pid for pid in map(int, numbers) if is_alive(pid)]
 
@@ -335,7 +333,7 @@ def test_a_message_may_arrive_in_any_pieces() -> None:
     "data", [b"Content-Length: -1\r\n\r\n", b"Content-Length: \xb2\r\n\r\n", b"X: 1\r\n\r\n", b"y" * 9_000,
              b"Content-Length: 99999999999999999999999\r\n\r\n", b"Content-Length: 2\r\n\r\n\xff\xfe"],
 )  # fmt: skip
-def test_what_is_not_the_protocol_is_refused(data: bytes) -> None:
+def test_invalid_protocol_data_is_refused(data: bytes) -> None:
     with pytest.raises(ServerFailed):
         list(MessageReader().feed(data))
 
@@ -356,7 +354,7 @@ def test_only_local_file_uris_are_paths(tmp_path: Path) -> None:
         assert parse_uri(uri) is None
 
 
-# --- which servers are found ---
+# --- discovery of servers ---
 
 
 def put_program(folder: Path, name: str) -> None:
@@ -365,7 +363,7 @@ def put_program(folder: Path, name: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_a_server_of_the_project_waits_for_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_of_the_project_needs_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = (tmp_path / "project").resolve()
     put_program(root / ".venv" / "bin", "pyright-langserver")
     put_program(root / "tools", "gopls")

@@ -1,6 +1,6 @@
-"""Servers gone mad: each answers a request in a way no server should, as raw bytes on a socket.
+"""Faulty servers: each answers a request in a way no server should, as raw bytes on a socket.
 
-`with MadServer(endless_text()) as server` serves it on loopback, every connection in a thread of its own.
+`with MadServer(endless_text()) as server` serves it on loopback, with a thread per connection.
 """
 
 import gzip
@@ -14,19 +14,19 @@ from typing import Any
 
 Bytes = Iterator[bytes]
 Answer = Callable[[dict[str, Any]], Bytes]
-"""From a request's JSON the bytes of the whole answer, head included."""
+"""Returns the bytes of the whole response, headers included, for a request's JSON."""
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nConnection: close\r\n%s\r\n"
 _MEGABYTE = 1_000_000
 
 
 def head(kind: str = "text/event-stream", more: str = "") -> bytes:
-    """A status line and headers; the body ends with the connection."""
+    """Return a status line and headers; the body ends with the connection."""
     return _HEAD % (kind.encode(), more.encode())
 
 
 def event(delta: dict[str, Any] | None, finish: str | None = None, **more: Any) -> bytes:
-    """One event of a stream. more: may hold NaN, which is no JSON."""
+    """Return one event of a stream. more: may contain NaN, which is not JSON."""
     choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
     return b"data: " + json.dumps({"id": "x", "choices": choices, **more}).encode() + b"\n\n"
 
@@ -35,22 +35,22 @@ DONE = b"data: [DONE]\n\n"
 
 
 def said(words: str = "ok", finish: str = "stop", **more: Any) -> bytes:
-    """A short answer that ends as it should."""
+    """Return a short answer that ends normally."""
     return event({"content": words}) + event({}, finish, **more) + DONE
 
 
 def calls(*made: dict[str, Any]) -> bytes:
-    """An answer of tool calls."""
+    """Return an answer of tool calls."""
     return event({"tool_calls": list(made)}) + event({}, "tool_calls") + DONE
 
 
 def call(index: Any, call_id: Any, name: str, arguments: Any = "{}") -> dict[str, Any]:
-    """One tool call as it is sent."""
+    """Return one tool call in the format of the API."""
     return {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _for_ever(first: bytes, again: bytes) -> Answer:
-    """again: sent as fast as it is taken."""
+    """again: sent as fast as the client reads it."""
 
     def answer(request: dict[str, Any]) -> Bytes:
         yield first
@@ -65,7 +65,7 @@ def _once(*parts: bytes) -> Answer:
 
 
 def _script(*answers: bytes) -> Answer:
-    """One after the other, the last for ever."""
+    """Answer with one after the other, and with the last for ever."""
     left = list(answers)
     return lambda _: iter([head(), left.pop(0) if len(left) > 1 else left[0]])
 
@@ -117,7 +117,7 @@ def endless_error() -> Answer:
 
 
 def long_arguments(megabytes: int = 100) -> Answer:
-    """A call whose arguments come in pieces of a kilobyte."""
+    """Return a call whose arguments come in pieces of a kilobyte."""
 
     def answer(request: dict[str, Any]) -> Bytes:
         yield head() + event({"tool_calls": [call(0, "a", "write_file", '{"path": "x", "content": "')]})
@@ -130,7 +130,7 @@ def long_arguments(megabytes: int = 100) -> Answer:
 
 
 def long_arguments_at_once(megabytes: int = 100) -> Answer:
-    """The same in one event."""
+    """Return the same in one event."""
 
     def answer(request: dict[str, Any]) -> Bytes:
         start, _, rest = event({"tool_calls": [call(0, "a", "write_file", "@")]}).partition(b"@")
@@ -152,14 +152,14 @@ def many_calls() -> Answer:
 
 
 def packed(megabytes: int = 1_000) -> Answer:
-    """A bomb: a megabyte on the wire for a gigabyte of events."""
+    """Return a decompression bomb: a megabyte on the wire for a gigabyte of events."""
     data = event({"content": "x" * 900}) * 1_000
     body = b"".join(gzip.compress(data * 10, 9) for _ in range(max(megabytes // 10, 1)))
     return _once(head(more=f"Content-Encoding: gzip\r\nContent-Length: {len(body)}\r\n"), body)
 
 
 def packed_blanks(megabytes: int = 1_000) -> Answer:
-    """A bomb without one event."""
+    """Return a decompression bomb without any event."""
     body = gzip.compress(b" " * 10 * _MEGABYTE, 9) * (megabytes // 10)
     return _once(head("application/json", f"Content-Encoding: gzip\r\nContent-Length: {len(body)}\r\n"), body)
 
@@ -169,7 +169,7 @@ def wrong_kind(kind: str, body: bytes) -> Answer:
 
 
 def absurd_bill() -> Answer:
-    """Numbers that are none, on three turns one after the other."""
+    """Return invalid numbers in the usage of three consecutive turns."""
     return _script(
         said(usage={"prompt_tokens": float("nan"), "completion_tokens": -5, "cost": float("inf")}),
     )
@@ -182,7 +182,7 @@ def huge_bill() -> Answer:
 
 
 def twin_calls() -> Answer:
-    """Two calls of one id, one of a tool there is not, one with arguments that are none."""
+    """Return two calls with the same id, one of an unknown tool, and one with invalid arguments."""
     made = (
         call(0, "same", "list_files", '{"path": "."}'),
         call(1, "same", "list_files", '{"path": "."}'),
@@ -195,7 +195,7 @@ def twin_calls() -> Answer:
 
 
 def calls_for_ever() -> Answer:
-    """Another call in every answer, never the same twice."""
+    """Return another call in every answer, never the same twice."""
     count = iter(range(1_000_000))
     return lambda _: iter(
         [head(), calls(call(0, f"c{(n := next(count))}", "list_files", f'{{"path": "./{"./" * n}"}}'))]
@@ -203,7 +203,7 @@ def calls_for_ever() -> Answer:
 
 
 def delegates_for_ever() -> Answer:
-    """Whoever asks is told to send someone else."""
+    """Tell every agent to start another."""
     count = iter(range(1_000_000))
     return lambda _: iter([head(), calls(call(0, f"d{next(count)}", "delegate", '{"task": "delegate this"}'))])
 
@@ -215,16 +215,16 @@ def redirect(target: str, status: int = 307) -> Answer:
 
 
 class MadServer:
-    """Serves one way of answering; GET /models is answered as if all were well."""
+    """Serves one way of answering; GET /models is answered normally."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self.requests: list[bytes] = []
-        """The head of each request to /chat/completions."""
+        """The headers of each request to /chat/completions."""
         self.sent = 0
-        """Bytes of answers taken by clients."""
+        """Bytes of answers read by clients."""
 
     @property
     def url(self) -> str:

@@ -1,7 +1,7 @@
-"""Servers gone mad: memory and time are bounded, the end is clear, and the key stays with the server it is for.
+"""Faulty servers: memory and time are limited, the error is clear, and the key goes only to its server.
 
-The whole list, each in a process of its own, is `python -m bench.mad_servers`; here is what needs a process, and the
-rest with smaller numbers.
+The whole list, each in a separate process, is `python -m bench.mad_servers`; here are the cases that need a process,
+and the rest with smaller numbers.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ MOST_MIB = 180
 
 
 class _Url:
-    """What a harness asks of a server."""
+    """The part of a server that a harness needs."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -34,7 +34,7 @@ class _Url:
 def turn(
     folder: Path, answer: Answer, transport: str = "auto", **overrides: Any
 ) -> tuple[TurnFinished, Harness, MadServer]:
-    """One turn with a mad server, within half a minute."""
+    """Run one turn with a faulty server, within half a minute."""
     project, home = folder / "project", folder / "home"
     home.mkdir()
     (home / "config.yaml").write_text(f"transport: {transport}\n", encoding="utf-8")
@@ -52,7 +52,7 @@ def turn(
 
 
 @pytest.mark.parametrize("transport", ["lean", "openai"])
-def test_a_line_without_end_costs_no_more_memory_than_its_bound(tmp_path: Path, transport: str) -> None:
+def test_an_endless_line_uses_no_more_memory_than_its_limit(tmp_path: Path, transport: str) -> None:
     with MadServer(mad.endless_line()) as server:
         code, _, kib, line = run_clio(server.url, tmp_path, transport=transport)
     assert code == 1 and "an event without an end" in line
@@ -74,7 +74,7 @@ def test_a_line_without_end_costs_no_more_memory_than_its_bound(tmp_path: Path, 
         (mad.endless_comments, ("MAX_SILENCE_S", 0.3), "no data for"),
     ],
 )
-def test_what_never_ends_is_ended(
+def test_endless_answers_are_ended(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     transport: str,
@@ -91,7 +91,7 @@ def test_what_never_ends_is_ended(
 
 @pytest.mark.parametrize("transport", ["lean", "openai"])
 @pytest.mark.parametrize("status", [302, 307, 308])
-def test_the_key_never_follows(tmp_path: Path, transport: str, status: int) -> None:
+def test_the_key_never_follows_a_redirect(tmp_path: Path, transport: str, status: int) -> None:
     with MadServer(lambda _: iter([mad.head(), said("stolen")])) as elsewhere:
         finished, _, server = turn(tmp_path, mad.redirect(elsewhere.url, status), transport=transport)
     assert (finished.status, finished.exit_code) == ("refused", 2)
@@ -99,7 +99,7 @@ def test_the_key_never_follows(tmp_path: Path, transport: str, status: int) -> N
 
 
 @pytest.mark.parametrize("answer", [mad.absurd_bill, mad.huge_bill])
-def test_a_bill_that_is_none_costs_nothing(tmp_path: Path, answer: Callable[[], Answer]) -> None:
+def test_invalid_usage_does_no_harm(tmp_path: Path, answer: Callable[[], Answer]) -> None:
     finished, harness, _ = turn(tmp_path, answer())
     assert (finished.status, finished.text) == ("done", "ok")
     assert finished.usage.prompt_tokens == finished.usage.completion_tokens == 0
@@ -108,7 +108,7 @@ def test_a_bill_that_is_none_costs_nothing(tmp_path: Path, answer: Callable[[], 
         assert "NaN" not in path.read_text("utf-8") and "Infinity" not in path.read_text("utf-8")
 
 
-def test_every_call_gets_one_answer_under_an_id_of_its_own(tmp_path: Path) -> None:
+def test_every_call_gets_one_result_with_its_own_id(tmp_path: Path) -> None:
     finished, harness, _ = turn(tmp_path, mad.twin_calls())
     assert (finished.status, finished.text, finished.steps) == ("done", "done", 2)
     results = [one for one in harness.app.session.messages if isinstance(one, ToolMessage)]
@@ -117,14 +117,14 @@ def test_every_call_gets_one_answer_under_an_id_of_its_own(tmp_path: Path) -> No
     assert "there is no tool 'no_such_tool'" in results[2].content
 
 
-def test_delegation_without_end_is_stopped(tmp_path: Path) -> None:
+def test_endless_delegation_is_stopped(tmp_path: Path) -> None:
     finished, harness, server = turn(tmp_path, mad.delegates_for_ever(), max_steps="10")
     assert finished.status in ("failed", "max_steps")
     assert len(server.requests) <= 110
     assert all(info.parent in (None, harness.app.session.id) for info in harness.app.store.list()), "nobody sends on"
 
 
-def test_a_call_in_every_answer_ends_with_the_steps(tmp_path: Path) -> None:
+def test_a_call_in_every_answer_ends_at_the_step_limit(tmp_path: Path) -> None:
     finished, _, server = turn(tmp_path, mad.calls_for_ever(), max_steps="5")
     assert (finished.status, finished.exit_code, len(server.requests)) == ("max_steps", 1, 5)
 

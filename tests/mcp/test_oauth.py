@@ -1,4 +1,4 @@
-"""Logins to MCP servers: the whole flow over real HTTP, what is stored of it, and servers that misuse it."""
+"""Logins to MCP servers: the whole flow over real HTTP, what is saved, and servers that misuse it."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ async def add(peer: OAuthPeer, home: Path) -> str:
 
 
 async def visit(address: str) -> None:
-    """What the user's browser does: open the page, follow its redirect to clio."""
+    """Act as the user's browser: open the page, follow its redirect to clio."""
     import httpx2
 
     async def follow() -> None:
@@ -66,7 +66,7 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-def test_a_login_is_stored_privately_used_refreshed_and_revoked(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_a_login_is_saved_privately_used_refreshed_and_revoked(peer: OAuthPeer, tmp_path: Path) -> None:
     async def work() -> None:
         await make_servers(peer, tmp_path).log_in("web", visit)
         path = tmp_path / "mcp-logins.json"
@@ -74,14 +74,14 @@ def test_a_login_is_stored_privately_used_refreshed_and_revoked(peer: OAuthPeer,
             assert path.stat().st_mode & 0o777 == 0o600
         assert await add(peer, tmp_path) == "4"
         assert ("POST", "/register") in peer.heard
-        # A later process, after the token has ended: it goes to the address that was found, not to a guessed one.
+        # A later process, after the token has expired: it uses the saved URL, not a guessed one.
         document = json.loads(path.read_text(encoding="utf-8"))
         [login] = document["logins"].values()
         login["expires_at"] = 1.0
         path.write_text(json.dumps(document), encoding="utf-8")
         assert await add(peer, tmp_path) == "4"
         assert [form["grant_type"] for form in peer.forms] == ["authorization_code", "refresh_token"]
-        # The server ends the token early: the 401 leads to one refresh, whose result the next process uses.
+        # The server invalidates the token early: the 401 causes one refresh, whose result the next process uses.
         peer.access = "another"
         assert await add(peer, tmp_path) == "4"
         assert peer.count == 3
@@ -124,7 +124,7 @@ def test_only_a_server_that_wants_bound_tokens_sees_a_key(peer: OAuthPeer, tmp_p
         assert await add(peer, tmp_path) == "4"
         assert peer.proofs == []
         assert "PRIVATE KEY" not in (tmp_path / "mcp-logins.json").read_text(encoding="utf-8")
-        peer.binds, peer.access = True, "another"  # the server changes to bound tokens: the refresh brings one
+        peer.binds, peer.access = True, "another"  # the server changes to bound tokens: the refresh returns one
         assert await add(peer, tmp_path) == "4"
 
     run(work)
@@ -163,7 +163,7 @@ def test_a_server_that_refuses_the_older_handshake_still_names_the_login(peer: O
     run(work)
 
 
-def test_a_login_belongs_to_a_name_and_an_address(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_a_login_belongs_to_a_name_and_a_url(peer: OAuthPeer, tmp_path: Path) -> None:
     run(lambda: make_servers(peer, tmp_path).log_in("web", visit))
     store = LoginStore(tmp_path)
     assert store.load("web", peer.url)
@@ -171,14 +171,14 @@ def test_a_login_belongs_to_a_name_and_an_address(peer: OAuthPeer, tmp_path: Pat
     assert store.load("other", peer.url) is None
 
 
-def test_tokens_are_learned_as_secrets(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_tokens_are_registered_as_secrets(peer: OAuthPeer, tmp_path: Path) -> None:
     run(lambda: make_servers(peer, tmp_path).log_in("web", visit))
     learned: list[str] = []
     LoginStore(tmp_path, learned.append).load("web", peer.url)
     assert {peer.access, peer.refresh} <= set(learned)
 
 
-def test_hostile_addresses_end_a_login(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_hostile_urls_end_a_login(peer: OAuthPeer, tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def never(address: str) -> None:
@@ -209,7 +209,7 @@ def test_hostile_addresses_end_a_login(peer: OAuthPeer, tmp_path: Path) -> None:
     assert not (tmp_path / "mcp-logins.json").exists()
 
 
-def test_a_client_of_the_users_own_is_not_registered(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_a_client_registered_by_the_user_is_not_registered_again(peer: OAuthPeer, tmp_path: Path) -> None:
     oauth = OAuthClient(client_id="mine", client_secret="${NO_SUCH:-quiet}", scope="read write")
     run(lambda: make_servers(peer, tmp_path, oauth=oauth).log_in("web", visit))
     assert ("POST", "/register") not in peer.heard
@@ -253,7 +253,7 @@ _ADDRESSES = (
 
 @pytest.mark.fast
 @each_row("url, server, why", _ADDRESSES)
-def test_which_addresses_a_login_may_use(url: str, server: str, why: str) -> None:
+def test_which_urls_a_login_may_use(url: str, server: str, why: str) -> None:
     found = explain_unsafe_url(url, server)
     assert why in found
     assert bool(found) == bool(why)
@@ -287,7 +287,7 @@ _NAMES = {
         ("https://dev.example/t", "https://dev.example/mcp", False),
     ],
 )
-def test_a_name_of_this_machine_ends_a_login(
+def test_a_host_name_that_resolves_to_this_machine_ends_a_login(
     monkeypatch: pytest.MonkeyPatch, url: str, server: str, is_refused: bool
 ) -> None:
     def resolve(host: str, *more: object, **options: object) -> list[tuple[object, ...]]:
@@ -307,7 +307,7 @@ def test_a_name_of_this_machine_ends_a_login(
         run(work)
 
 
-def test_a_request_of_a_login_is_not_sent_to_a_name_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_of_a_login_is_not_sent_to_a_host_name_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     load_sdk()
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, *more, **options: [(2, 1, 0, "", (_NAMES[host], 443))])
 
@@ -320,7 +320,7 @@ def test_a_request_of_a_login_is_not_sent_to_a_name_of_this_machine(monkeypatch:
 
 
 @pytest.mark.fast
-def test_only_the_browser_with_this_logins_state_is_heard(tmp_path: Path) -> None:
+def test_only_a_browser_with_the_state_of_this_login_is_accepted(tmp_path: Path) -> None:
     async def ask(port: int, head: str) -> str:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(f"{head}\r\n\r\n".encode())
@@ -377,7 +377,7 @@ def test_a_login_in_the_keyring_leaves_no_token_in_a_file(peer: OAuthPeer, tmp_p
         path = tmp_path / "mcp-logins.json"
         await make_servers(peer, tmp_path).log_in("web", visit, in_keyring=True)
         assert await add(peer, tmp_path) == "4"
-        # The server ends the token early: what the refresh gives goes to the keyring too.
+        # The server invalidates the token early: the refreshed one is saved in the keyring too.
         peer.access = "another"
         assert await add(peer, tmp_path) == "4"
         [stored] = kept.values()
@@ -408,7 +408,7 @@ def test_endless_and_slow_answers_end_a_login(peer: OAuthPeer, tmp_path: Path, m
         return str(caught.value)
 
     async def work() -> None:
-        # A stream of events is bounded by the SDK only where it is one: metadata of that type is read as a whole.
+        # The SDK limits an event stream only if it is one: metadata of that type is read completely.
         peer.floods = "text/event-stream"
         assert "larger than" in await fails()
         peer.floods = ""

@@ -1,4 +1,4 @@
-"""A server's process, where clio cannot tell yet that it is there."""
+"""A server's process that is stopped before clio knows that it runs."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from clio.tools.shell.processes import list_session_members
 from tests.support.waiting import run_loop_once, wait_until_async
 
 
-def test_stopped_while_it_starts_it_ends_with_all_it_started(tmp_path: Path) -> None:
+def test_a_server_stopped_while_it_starts_ends_with_its_child_processes(tmp_path: Path) -> None:
     started = tmp_path / "started"
     os.mkfifo(started)
     line = "trap '' TERM; sleep 600 & echo $$ > started; wait"
@@ -23,8 +23,8 @@ def test_stopped_while_it_starts_it_ends_with_all_it_started(tmp_path: Path) -> 
 
     async def scenario() -> None:
         task = asyncio.create_task(opened())
-        await run_loop_once(2)  # as far as its start, and no further
-        leader = int(started.read_text(encoding="utf-8"))  # in the loop's own thread: nothing goes on there meanwhile
+        await run_loop_once(2)  # until it has just started
+        leader = int(started.read_text(encoding="utf-8"))  # in the loop's own thread, so nothing else runs meanwhile
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -1,4 +1,4 @@
-"""What servers ask of the user and of their model, and lists that change, with a real process as the server."""
+"""Requests of servers to the user and the model, and lists that change, with a real server process."""
 
 import asyncio
 import json
@@ -86,7 +86,7 @@ def test_the_model_answers_a_server_only_with_consent() -> None:
     assert "small" in asked[0]
 
 
-def test_a_text_cannot_leave_the_block_it_is_shown_in() -> None:
+def test_no_text_can_leave_its_block() -> None:
     asked: list[str] = []
 
     async def work() -> None:
@@ -101,7 +101,7 @@ def test_a_text_cannot_leave_the_block_it_is_shown_in() -> None:
     assert asked[0].count(fence) == 2
 
 
-def test_without_a_user_the_model_is_offered_only_where_the_user_wrote_so() -> None:
+def test_without_a_user_the_model_is_available_only_if_the_configuration_says_so() -> None:
     requests = ServerRequests(None, str, lambda line: None)
     requests.sampler = make_sampler([])
     assert not requests.can_ask
@@ -114,7 +114,7 @@ def test_without_a_user_the_model_is_offered_only_where_the_user_wrote_so() -> N
     assert not asking.offers_sampling(McpServer(name="peer", where="", own=True, command="x", sampling="off"))
 
 
-def test_a_server_gets_the_models_answer_and_time_stands_still_meanwhile(tmp_path: Path) -> None:
+def test_a_server_gets_the_models_answer_and_the_time_limit_is_paused_meanwhile(tmp_path: Path) -> None:
     async def work() -> None:
         asked: list[str] = []
 
@@ -124,7 +124,7 @@ def test_a_server_gets_the_models_answer_and_time_stands_still_meanwhile(tmp_pat
             return options[0]
 
         async with opened(tmp_path, peer(timeout_s=1.0), ask=ask) as (servers, _):
-            # The server was started without a model; it learns of one at its next start.
+            # The server was started without a model; it is told of one at its next start.
             await servers.close()
             sent: list[SamplingRequest] = []
             servers.offer_model(make_sampler(sent))
@@ -141,7 +141,7 @@ async def _wait_until(is_true: Any) -> None:
         await asyncio.sleep(0.02)
 
 
-def test_changed_lists_are_read_again_and_the_sessions_tools_stay(
+def test_changed_lists_are_read_again_and_the_sessions_tools_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "CHANGE_PAUSES_S", (0.01,))

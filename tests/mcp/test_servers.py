@@ -1,4 +1,4 @@
-"""Servers as real processes and over real HTTP: what they offer, what they answer, and how they fail."""
+"""Servers as real processes and over real HTTP: what they offer, their results, and how they fail."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ ENV = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-mine", "LANG": "C.UTF-8", 
 
 
 def peer(*flags: str, name: str = "peer", **fields: Any) -> McpServer:
-    """The small server as a child process."""
+    """Return the test server as a child process."""
     env = {"PYTHONPATH": str(ROOT), **fields.pop("env", {})}
     arguments = ("-S", "-m", "tests.support.mcp_peer", *flags)
     return McpServer(name=name, where="mcp.yaml:1", own=True, command=sys.executable, args=arguments, env=env, **fields)
@@ -76,8 +76,8 @@ def test_a_result_without_its_type_is_complete(tmp_path: Path) -> None:
 
 
 @pytest.mark.fast
-def test_everything_a_server_offers_and_answers(tmp_path: Path) -> None:
-    """One process for much of it: a start costs most."""
+def test_everything_a_server_offers_is_used(tmp_path: Path) -> None:
+    """One process for many checks, because starting is slow."""
 
     async def work() -> None:
         news: list[str] = []
@@ -130,7 +130,7 @@ def test_everything_a_server_offers_and_answers(tmp_path: Path) -> None:
     run(work)
 
 
-def test_the_next_session_knows_the_tools_and_starts_nothing(tmp_path: Path) -> None:
+def test_the_next_session_knows_the_tools_without_starting_the_server(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path, peer()) as (first, _):
             names = [one.name for one in first.offered]

@@ -1,4 +1,4 @@
-"""Tokens of MCP servers without a user, over real HTTP: what is sent where, what is refused, what the errors say."""
+"""Tokens of MCP servers without a user, over real HTTP: what is sent to whom, what is refused, and the errors."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ def run(servers: McpServers, work: Callable[[], Awaitable[None]]) -> None:
 
 
 def fail(servers: McpServers) -> str:
-    """Return why the server cannot be used."""
+    """Return the reason why the server cannot be used."""
     found: list[str] = []
 
     async def work() -> None:
@@ -78,13 +78,13 @@ def make_key(kind: str = "ec") -> tuple[str, Any]:
     return pem, key.public_key()
 
 
-def test_a_secret_brings_tokens_without_a_login_and_nothing_is_stored(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_a_client_secret_gets_tokens_without_a_login_and_nothing_is_saved(peer: OAuthPeer, tmp_path: Path) -> None:
     learned: list[str] = []
     servers = make_servers(peer, tmp_path, learned, client_id="${ROBOT_ID}", client_secret="${ROBOT_SECRET}")
 
     async def work() -> None:
         assert await add(servers) == "4"
-        # The server ends the token early: the same credentials bring another, with no refresh token.
+        # The server invalidates the token early: the same credentials get another, with no refresh token.
         peer.access = "another"
         assert await add(servers) == "4"
         assert await add(servers) == "4"
@@ -105,7 +105,7 @@ def test_a_token_without_a_user_may_be_bound_to_a_key(peer: OAuthPeer, tmp_path:
 
     async def work() -> None:
         assert await add(servers) == "4"
-        peer.access = "another"  # the token has ended: another is got with the same key
+        peer.access = "another"  # the token has expired: another is requested with the same key
         assert await add(servers) == "4"
 
     run(servers, work)
@@ -113,7 +113,7 @@ def test_a_token_without_a_user_may_be_bound_to_a_key(peer: OAuthPeer, tmp_path:
     assert {proof["jkt"] for proof in peer.proofs} == {peer.key_of_token}
 
 
-def test_the_secret_is_in_the_form_where_the_server_wants_it_there(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_the_secret_is_in_the_form_if_the_server_requires_it(peer: OAuthPeer, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("from-a-file\n", encoding="utf-8")
     peer.metadata = {
         "token_endpoint_auth_methods_supported": ["client_secret_post"],
@@ -130,7 +130,7 @@ def test_the_secret_is_in_the_form_where_the_server_wants_it_there(peer: OAuthPe
     run(servers, work)
     assert [form["client_secret"] for form in peer.forms] == ["from-a-file", "the-next-one"]
     assert {form["client_id"] for form in peer.forms} == {"robot"}
-    assert {form["scope"] for form in peer.forms} == {"read"}  # the user's and not what the server would like
+    assert {form["scope"] for form in peer.forms} == {"read"}  # the user's and not what the server suggests
     assert set(peer.authorizations) == {""}
 
 
@@ -153,7 +153,7 @@ def test_a_key_signs_an_assertion_for_the_issuer(
     peer.forms.clear()
     peer.metadata = {"token_endpoint_auth_signing_alg_values_supported": accepted} if accepted else {}
     (tmp_path / "key.pem").write_text(pem, encoding="utf-8")
-    # In a variable, the ends of lines are often written as \n.
+    # In a variable, line breaks are often written as \n.
     given: dict[str, Any] = (
         {"private_key": pem.replace("\n", "\\n")} if kind == "ec" else {"private_key_file": f"{tmp_path}/key.pem"}
     )
@@ -176,7 +176,7 @@ def test_a_key_signs_an_assertion_for_the_issuer(
     assert all(form["client_assertion_type"] == JWT_BEARER and "client_secret" not in form for form in peer.forms)
 
 
-def test_a_token_of_the_platform_is_enough(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_a_token_of_the_platform_is_sufficient(peer: OAuthPeer, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("of-the-job-1\n", encoding="utf-8")
     learned: list[str] = []
@@ -197,7 +197,7 @@ def test_a_token_of_the_platform_is_enough(peer: OAuthPeer, tmp_path: Path) -> N
     }
     assert set(peer.authorizations) == {""}
     assert {"of-the-job-1", "of-the-job-2"} <= set(learned)
-    # It is not sent again where it was refused.
+    # It is not sent again after a refusal.
     peer.forms.clear()
     peer.access, peer.error = "another", {"error": "invalid_grant"}
     assert "invalid_grant" in fail(make_servers(peer, tmp_path, **fields))
@@ -210,7 +210,7 @@ def test_credentials_go_to_another_host_only_if_it_is_configured(peer: OAuthPeer
     try:
         why = fail(make_servers(peer, tmp_path, client_secret="quiet"))
         assert "tokens.example" in why and f"issuer: {peer.base}" in why
-        # With an issuer that the server does not lead to, nothing is sent either.
+        # With an issuer that the server does not name, nothing is sent either.
         peer.metadata = {}
         why = fail(make_servers(peer, tmp_path, client_secret="quiet", issuer=other.base))
         assert "issuer" in why and "mcp.yaml:1" in why
@@ -221,7 +221,7 @@ def test_credentials_go_to_another_host_only_if_it_is_configured(peer: OAuthPeer
     assert peer.forms == other.forms == []
 
 
-def test_errors_say_what_to_do(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_errors_explain_what_to_do(peer: OAuthPeer, tmp_path: Path) -> None:
     peer.error = {"error": "invalid_client", "error_description": "no\x1b[31m"}
     why = fail(make_servers(peer, tmp_path, client_secret="wrong"))
     assert "'robot'" in why and "invalid_client" in why and "mcp.yaml:1" in why and "\x1b" not in why
@@ -234,14 +234,14 @@ def test_errors_say_what_to_do(peer: OAuthPeer, tmp_path: Path) -> None:
 
 
 def test_an_unreachable_authorization_server_is_named(peer: OAuthPeer, tmp_path: Path) -> None:
-    gone = OAuthPeer()
-    gone.close()
-    peer.metadata = {"token_endpoint": f"{gone.base}/token"}
+    stopped_peer = OAuthPeer()
+    stopped_peer.close()
+    peer.metadata = {"token_endpoint": f"{stopped_peer.base}/token"}
     why = fail(make_servers(peer, tmp_path, client_secret="quiet"))
-    assert gone.base in why
+    assert stopped_peer.base in why
 
 
-def test_a_call_without_the_rights_fails_and_asks_for_none(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_a_call_without_permission_fails_and_requests_none(peer: OAuthPeer, tmp_path: Path) -> None:
     peer.forbidden_tool = True
     servers = make_servers(peer, tmp_path, client_secret="quiet")
 
@@ -254,7 +254,7 @@ def test_a_call_without_the_rights_fails_and_asks_for_none(peer: OAuthPeer, tmp_
     assert len(peer.forms) == 1
 
 
-def test_a_login_by_hand_is_not_needed(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_no_manual_login_is_needed(peer: OAuthPeer, tmp_path: Path) -> None:
     async def never(address: str) -> None:
         raise AssertionError(address)
 
@@ -267,7 +267,7 @@ def test_a_login_by_hand_is_not_needed(peer: OAuthPeer, tmp_path: Path) -> None:
     assert peer.heard == []
 
 
-def test_a_foreign_entry_gets_no_token(peer: OAuthPeer, tmp_path: Path) -> None:
+def test_an_entry_of_a_project_gets_no_token(peer: OAuthPeer, tmp_path: Path) -> None:
     oauth = OAuthClient(grant="client_credentials", client_id="robot", client_secret="quiet")
     server = McpServer(name="web", where=".mcp.json", own=False, kind="http", url=peer.url, oauth=oauth)
     servers = McpServers([server], [], project=tmp_path, env=os.environ, folder=None, home=tmp_path)

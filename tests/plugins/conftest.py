@@ -44,7 +44,7 @@ RunClio = Callable[..., "Outcome"]
 
 
 class Outcome(Struct, kw_only=True):
-    """What one run of clio printed, and its exit code."""
+    """The output of one run of clio, and its exit code."""
 
     code: int
     out: str
@@ -63,7 +63,7 @@ def home() -> Path:
 
 @pytest.fixture
 def clio(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """Runs clio in a project."""
+    """Return a function that runs clio in a project."""
     project = tmp_path / "project"
     project.mkdir(exist_ok=True)
     monkeypatch.chdir(project)

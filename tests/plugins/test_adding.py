@@ -33,7 +33,7 @@ def test_without_the_commit_a_run_that_cannot_ask_lists_everything_and_adds_noth
     assert files_below(home / "plugins") == []
 
 
-def test_a_plugin_counts_from_the_commit_that_was_named(clio: RunClio, repository: Path, home: Path) -> None:
+def test_a_plugin_is_used_from_the_named_commit_on(clio: RunClio, repository: Path, home: Path) -> None:
     trusted = head_of(repository)
     change_plugin(repository, {"commands/new.md": "New.\n"})
     done = clio("plugin", "add", url_of(repository), "--trust", trusted)
@@ -77,7 +77,7 @@ def test_names_in_use_are_never_replaced(clio: RunClio, repository: Path, home: 
     assert "kit.store" in servers
 
 
-def test_what_clio_does_not_have_is_named(clio: RunClio, repository: Path) -> None:
+def test_unsupported_parts_are_named(clio: RunClio, repository: Path) -> None:
     add(clio, repository)
     shown = clio("plugin", "show", "kit")
     assert "output styles" in shown.out
@@ -136,7 +136,7 @@ def test_a_change_with_the_same_size_and_time_is_noticed(clio: RunClio, reposito
     assert "tidy" not in clio("skills", "list").out
 
 
-def test_an_update_shows_what_is_different_and_needs_trust_again(clio: RunClio, repository: Path, home: Path) -> None:
+def test_an_update_shows_the_differences_and_needs_trust_again(clio: RunClio, repository: Path, home: Path) -> None:
     add(clio, repository)
     before = read_lock(home).plugins["kit"]
     assert "up to date" in clio("plugin", "update").out
@@ -173,7 +173,7 @@ def test_removing_leaves_nothing(clio: RunClio, repository: Path, home: Path) ->
     assert clio("plugin", "remove", "kit").code == 2
 
 
-def test_a_project_plugin_counts_only_there(
+def test_a_project_plugin_is_used_only_there(
     clio: RunClio, repository: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(clio, repository, "--project")
@@ -205,7 +205,7 @@ def test_a_plugin_added_in_a_second_project_stays_in_the_first(
     assert clio("plugin", "list", "--json").data[0]["projects"] == []
 
 
-def test_only_its_skills_are_used_after_adding_them_alone(clio: RunClio, repository: Path) -> None:
+def test_only_its_skills_are_used_if_only_they_were_added(clio: RunClio, repository: Path) -> None:
     add(clio, repository)
     asked = clio("skill", "add", url_of(repository))
     assert asked.code == 2 and "gone" in asked.out and "Changed files" not in asked.out
@@ -271,7 +271,7 @@ def test_a_repository_of_skills_brings_only_skills(clio: RunClio, tmp_path: Path
         "./missing",
     ],
 )
-def test_other_addresses_are_wrong_usage(clio: RunClio, address: str) -> None:
+def test_other_urls_are_a_usage_error(clio: RunClio, address: str) -> None:
     assert clio("plugin", "add", "--", address).code == 2
 
 
@@ -293,7 +293,7 @@ def test_a_project_only_names_plugins(clio: RunClio, repository: Path, home: Pat
     assert clio("plugin", "add", "--project").code == 2
 
 
-def test_files_of_a_plugin_are_no_waste(clio: RunClio, tmp_path: Path, home: Path) -> None:
+def test_files_of_a_plugin_are_not_removed_by_gc(clio: RunClio, tmp_path: Path, home: Path) -> None:
     folder = make(tmp_path / "kit", {"commands/a.md": "A.\n", "poetry.lock": "x\n", "a.corrupt-1": "x\n"})
     add(clio, folder)
     for path in (home / "plugins").rglob("*"):

@@ -1,4 +1,4 @@
-"""Marketplaces and fetching over HTTP, from git's own program for web servers."""
+"""Marketplaces, and downloads over HTTP from `git http-backend`."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.support.repositories import git, make
 
 
 class GitServer:
-    """Serves the repositories in a folder; `needs_login` refuses every request."""
+    """Serves the repositories in a folder; with `needs_login` it refuses every request."""
 
     def __init__(self, folder: Path) -> None:
         self.needs_login = False
@@ -107,7 +107,7 @@ def make_marketplace(folder: Path, *entries: dict[str, Any], **fields: Any) -> P
 FMT = {"name": "fmt", "source": "./plugins/fmt", "description": "Formats."}
 
 
-def test_a_marketplace_is_listed_and_brings_nothing(clio: RunClio, tmp_path: Path, home: Path) -> None:
+def test_a_marketplace_is_listed_and_adds_nothing(clio: RunClio, tmp_path: Path, home: Path) -> None:
     folder = make_marketplace(tmp_path / "market", FMT, {"name": "js", "source": {"source": "npm", "package": "js"}})
     done = clio("plugin", "add", url_of(folder))
     assert done.code == 0, done.err
@@ -137,7 +137,7 @@ def test_a_plugin_of_a_marketplace_is_added_and_updated(clio: RunClio, tmp_path:
     assert clio("plugin", "update", "fmt", "--trust", commit).code == 0
 
 
-def test_an_entry_that_lists_all_parts_brings_only_those(clio: RunClio, tmp_path: Path, home: Path) -> None:
+def test_an_entry_that_lists_its_parts_adds_only_those(clio: RunClio, tmp_path: Path, home: Path) -> None:
     entry = {"name": "office", "source": "./", "strict": False, "skills": ["./skills/docx", "./skills/xlsx"]}
     folder = make_marketplace(tmp_path / "market", entry)
     clio("plugin", "add", url_of(folder))
@@ -164,7 +164,7 @@ def test_an_entry_that_lists_all_parts_brings_only_those(clio: RunClio, tmp_path
     ],
     ids=str,
 )
-def test_a_list_from_the_network_names_no_place_on_this_machine(source: object) -> None:
+def test_a_list_from_the_network_cannot_name_local_paths(source: object) -> None:
     from clio.plugins.marketplaces import parse_marketplace
     from clio.plugins.repositories import parse_source
 
@@ -174,7 +174,7 @@ def test_a_list_from_the_network_names_no_place_on_this_machine(source: object) 
     assert entry.problem
 
 
-def test_another_marketplace_cannot_take_a_name_in_use(clio: RunClio, tmp_path: Path, home: Path) -> None:
+def test_another_marketplace_cannot_use_a_name_in_use(clio: RunClio, tmp_path: Path, home: Path) -> None:
     first = make_marketplace(tmp_path / "one", FMT)
     second = make_marketplace(tmp_path / "two", FMT)
     assert clio("plugin", "add", url_of(first)).code == 0
@@ -182,7 +182,7 @@ def test_another_marketplace_cannot_take_a_name_in_use(clio: RunClio, tmp_path: 
     assert read_lock(home).marketplaces["tools"].source == url_of(first)
 
 
-def test_a_plugin_is_fetched_over_http(clio: RunClio, tmp_path: Path, home: Path, server: GitServer) -> None:
+def test_a_plugin_is_downloaded_over_http(clio: RunClio, tmp_path: Path, home: Path, server: GitServer) -> None:
     folder = make_plugin(tmp_path / "kit")
     first = head_of(folder)
     git(folder, "tag", "v1")
@@ -195,7 +195,9 @@ def test_a_plugin_is_fetched_over_http(clio: RunClio, tmp_path: Path, home: Path
     assert {one.commit for one in read_lock(home).plugins.values()} == {first}
 
 
-def test_a_server_that_wants_a_login_is_one_sentence(clio: RunClio, tmp_path: Path, server: GitServer) -> None:
+def test_a_server_that_requires_a_login_is_reported_in_one_sentence(
+    clio: RunClio, tmp_path: Path, server: GitServer
+) -> None:
     make_plugin(tmp_path / "kit")
     server.needs_login = True
     done = clio("plugin", "add", f"{server.url}/kit/.git")

@@ -1,4 +1,4 @@
-"""Whole turns over real HTTP with a plugin: its hooks, skills and commands, and what a project's files may not do."""
+"""Turns over real HTTP with a plugin: its hooks, skills and commands, and what a project's files may not do."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ def test_a_hook_for_claude_code_refuses_a_call_and_adds_text(
     assert [event.ok for event in harness.seen(ToolFinished)] == [False]
 
 
-def test_what_a_hook_for_claude_code_is_told(clio: RunClio, home: Path, tmp_path: Path) -> None:
+def test_the_input_of_a_hook_for_claude_code(clio: RunClio, home: Path, tmp_path: Path) -> None:
     folder = make_plugin(tmp_path / "kit", {"hooks/hooks.json": json.dumps(HOOKS)})
     add(clio, folder)
     script = [tool_calls([("write_file", {"path": "a.txt", "content": "A"})]), text("done")]
@@ -128,7 +128,7 @@ def test_a_servers_command_is_in_the_copy(clio: RunClio, repository: Path, home:
 
 
 @pytest.mark.parametrize("folder", ["plugins", ".claude-plugin"])
-def test_a_project_cannot_bring_a_plugin_by_itself(clio: RunClio, tmp_path: Path, folder: str) -> None:
+def test_a_project_cannot_bring_a_plugin_itself(clio: RunClio, tmp_path: Path, folder: str) -> None:
     make_plugin(tmp_path / "project" / ".clio" / folder / "kit")
     make_plugin(tmp_path / "project" / folder, {**FILES})
     assert "tidy" not in clio("skills", "list").out
