@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import cast
 
 from msgspec import Struct, structs
@@ -120,6 +121,10 @@ class _Stores(ErrorIsolation):
             took = (time.perf_counter() - begin) * 1e3
             self.ms[layer] = round(self.ms.get(layer, 0.0) + took, 2)
 
+    def collect(self, what: str, find: Callable[[], Iterable[Candidate]]) -> list[Candidate]:
+        """Return what a store finds; nothing if it fails."""
+        return self.run(what, lambda: list(find()), list[Candidate]())
+
 
 class Retriever:
     """Searches all stores of a project and its user, and ranks the results together.
@@ -225,9 +230,7 @@ class Retriever:
     ) -> list[Candidate]:
         """Return passages of earlier sessions, archived turns of the running session, and document windows."""
         until = math.inf if at is None else at
-        turns = stores.run(
-            tr("archived turns are"), lambda: self._find_archived(query, current, until), list[Candidate]()
-        )
+        turns = stores.collect(tr("archived turns are"), lambda: self._find_archived(query, current, until))
         near = {_get_message_key(turn): compute_meaning(turn.distance or 0.0) for turn in turns}
         hits = stores.run(
             tr("earlier sessions are"),
@@ -251,8 +254,9 @@ class Retriever:
             # The index has compared the turns of all other sessions, and those around them. Alone, short turns and
             # questions of other sessions are nearer to the query than its answer.
             found = [one for one in found if one.engine or (one.where and one.where.session == current)]
-        if at is None:
-            found += stores.run(tr("documents are"), lambda: self._find_documents(query), list[Candidate]())
+        documents = self._meaning.documents if at is None and self._meaning.has_documents else None
+        if documents is not None:  # they have no history, so `at` does not apply to them
+            found += stores.collect(tr("documents are"), lambda: map(of_document, documents.search(query, MAX_NEAREST)))
         return found
 
     def _find_notes(self) -> list[Candidate]:
@@ -278,43 +282,29 @@ class Retriever:
             if turn.created <= until
         ]
 
-    def _find_documents(self, query: str) -> list[Candidate]:
-        """Return document windows near the query. Documents have no history, so `at` does not apply to them."""
-        found = self._meaning.documents.search(query, MAX_NEAREST) if self._meaning.has_documents else ()
-        return list(map(of_document, found))
-
     def _find_memories(self, query: str, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
-        now, none = self._clock(), list[Candidate]()
-        styles = self._styles
+        now, styles = self._clock(), self._styles
         found: list[Candidate] = []
         if "L1" in layers:
             with stores.timed("L1"):
-                found += stores.run(
-                    tr("memories are"),
-                    # If the query is a single stop word, it counts.
-                    lambda: [
-                        self._of_hit(hit, now, report=True)
-                        for hit in self._store.matching(query, MAX_MEMORIES, keep_single=True)
-                    ],
-                    none,
+                # If the query is a single stop word, it counts.
+                matching = partial(self._store.matching, query, MAX_MEMORIES, keep_single=True)
+                found += stores.collect(
+                    tr("memories are"), lambda: (self._of_hit(hit, now, report=True) for hit in matching())
                 )
-                found += stores.run(
+                found += stores.collect(
                     tr("facts, solutions and rules of the project are"),
-                    lambda: [of_entry(memory, now) for memory in self._store.ltm_reader.read().entries],
-                    none,
+                    lambda: (of_entry(memory, now) for memory in self._store.ltm_reader.read().entries),
                 )
-                found += stores.run(tr("notes are"), self._find_notes, none)
+                found += stores.collect(tr("notes are"), self._find_notes)
         if "L2" in layers:
             with stores.timed("L2"):
-                found += stores.run(
-                    tr("preferences are"),
-                    lambda: [self._of_hit(hit, now) for hit in self._peek(query, MAX_MEMORIES, "preference")],
-                    none,
-                )
+                find = partial(self._peek, query, MAX_MEMORIES, "preference")
+                found += stores.collect(tr("preferences are"), lambda: (self._of_hit(hit, now) for hit in find()))
                 if styles is not None:
                     # A style that was never rated is built in; nothing was learned that could be found.
                     rated = (view for view in styles.views() if view.earned)
-                    found += stores.run(tr("styles are"), lambda: list(map(of_style, rated)), none)
+                    found += stores.collect(tr("styles are"), lambda: map(of_style, rated))
         return found
 
     def _of_hit(self, hit: Ranked, now: float, *, report: bool = False) -> Candidate:
@@ -330,18 +320,15 @@ class Retriever:
 
     def _find_past_memories(self, query: str, at: float, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
         """Return memories and preferences as they were at a time. Both layers are read from one history."""
-        none = list[Candidate]()
         with stores.timed(layers[0]):
-            found = stores.run(tr("memories are"), lambda: self._find_past_typed(query, at), none)
+            found = stores.collect(tr("memories are"), lambda: self._find_past_typed(query, at))
             if "L1" in layers:
-                found += stores.run(
+                found += stores.collect(
                     tr("facts, solutions and rules of the project are"),
-                    lambda: [of_entry(memory, at) for memory in records_at(self._store.versions(PROJECT_KINDS), at)],
-                    none,
+                    lambda: (of_entry(memory, at) for memory in records_at(self._store.versions(PROJECT_KINDS), at)),
                 )
                 # Notes have no history: a note that was changed since then is left out.
-                notes = stores.run(tr("notes are"), self._find_notes, none)
-                found += [note for note in notes if note.when <= at]
+                found += [note for note in stores.collect(tr("notes are"), self._find_notes) if note.when <= at]
         return [candidate for candidate in found if candidate.layer in layers]
 
     def _find_past_typed(self, query: str, at: float) -> list[Candidate]:

@@ -218,6 +218,10 @@ class TextMatcher:
     Args:
         texts: together with `transcribed`, they determine how rare each word is.
         is_search: the query was typed to search for something, so that everyday words count, too.
+
+    Attributes:
+        is_of_user: the query is about the user, because it contains "I", "my" or the like.
+        is_blank: it contains no usable word.
     """
 
     def __init__(self, query: str, texts: Iterable[str], transcribed: Transcribed, *, is_search: bool = False) -> None:
@@ -232,17 +236,9 @@ class TextMatcher:
         in_order = [places[root] for word in tokenize(query) if (root := stem_word(word)) in places]
         self._pairs = [(first, second) for first, second in pairwise(in_order) if first != second]
         self._words = tokenize(query)
+        self.is_of_user = not _OF_USER.isdisjoint(self._words)
+        self.is_blank = not self._question.words
         self._phrases = [phrase for quoted in _QUOTED.findall(query) if (phrase := tokenize(quoted))]
-
-    @property
-    def is_of_user(self) -> bool:
-        """Whether the query is about the user, because it contains "I", "my" or the like."""
-        return not _OF_USER.isdisjoint(self._words)
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether the query contains no usable word."""
-        return not self._question.words
 
     def fit(self, text: str, keywords: Sequence[str] = (), *, whole: bool = False) -> Fit:
         """Return the fit of a text's best passage of up to about 700 characters.

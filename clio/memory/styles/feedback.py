@@ -28,6 +28,7 @@ from clio.memory.styles.trajectories import (
 from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage, is_turn_start
 from clio.sessions.session import Session
 from clio.sessions.side_effects import find_side_effects
+from clio.sessions.state import to_one_line
 from clio.sessions.store import SessionStore
 from clio.text.embedding import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.text.formatting import truncate_line
@@ -494,7 +495,7 @@ def _find_revert(turn: Sequence[Message], before: Sequence[Message]) -> Iterator
         elif deleted := [change.path for change in effects.changed if change.kind == "delete" and change.path in added]:
             note = f"{deleted[0]} deleted again"
         if note:
-            note = " ".join(note.split())[:_NOTE_CHARS]
+            note = to_one_line(note, _NOTE_CHARS)
             yield Signal(target="before", reward=-1, weight=REVERT_WEIGHT, source="revert", note=note)
             return
 
@@ -695,8 +696,7 @@ class Feedback:
         )
 
     def _get_question(self, message: Message) -> str:
-        beginning = message.content[: 5 * QUESTION_CHARS]  # more than enough, and cheap for a long paste
-        return self._redact(" ".join(beginning.split())[:QUESTION_CHARS])
+        return self._redact(to_one_line(message.content, QUESTION_CHARS))
 
 
 def last_turns(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:

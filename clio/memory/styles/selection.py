@@ -44,23 +44,11 @@ from clio.text.translation import tr
 from clio.text.vocabulary import STOP_WORDS, has_phrase, stem_word, tokenize
 
 _MAX_SMALL_TALK_WORDS = 9
-# Words of small talk by themselves, and words that may accompany them, in the languages users mix.
-_CORE = """
-hello hi hey hiya yo morning evening afternoon night tomorrow thanks thank thx ty cheers bye goodbye ok okay k yes yeah
-yep yup no nope sure great good awesome nice cool perfect excellent lovely amazing brilliant wow lol haha sorry welcome
-congrats right alright fine nevermind mind understood agreed exactly correct
-hallo moin tschüss danke ja nein gut super merci bonjour salut oui non gracias hola adiós sí vale
-"""
-_AROUND = """
-there how are you so much very a lot for the your help day see later it is its that s was all again really work job
-well done today never too me i m back guys everyone friend buddy mate clio please this just and to my of have weekend
-what up sup got one dir sehr vielen guten tag morgen beaucoup bien ça va qué tal muchas buenos días
-"""
-_POLITE = frozenset(
-    "hello hi hey haha lol thanks thank thx ty cheers bye sorry wow danke merci gracias hallo salut hola".split()
-)
-_CORE_WORDS = frozenset(_CORE.split())
-_SMALL_TALK_WORDS = _CORE_WORDS | frozenset(_AROUND.split())
+# In the languages users mix. Small talk consists of its own words and those that may accompany them.
+_RULES = msgspec.json.decode(Path(__file__).with_name("situations.json").read_bytes(), type=RuleSection)
+_CORE_WORDS = _RULES.word_set("small_talk")
+_SMALL_TALK_WORDS = _CORE_WORDS | _RULES.word_set("beside_small_talk")
+_POLITE = _RULES.word_set("polite")
 
 
 def is_small_talk(words: Sequence[str]) -> bool:
@@ -78,70 +66,11 @@ def is_polite(words: Sequence[str]) -> bool:
 Sentiment: TypeAlias = Literal["frustrated", "neutral", "pleased"]
 SENTIMENTS: tuple[Sentiment, ...] = get_args(Sentiment)
 
-_BROKEN = r"(?:broken|breaks?|fail\w*|errors?|crash\w*|wrong|bugs?|stuck|not work\w*|down|red)"
-_FRUSTRATED = LazyRegex(
-    rf"\b(?!still can't (?:see|tell|understand|figure))still (?:not|isn't|doesn't|does not|can't"
-    rf"|won't|don't|getting|get|seeing|see|says?|saying|shows?|showing|there|happening|happens"
-    rf"|having|have the|the (?:exact )?same|no|nothing|wrong|{_BROKEN})\b"
-    rf"|\b{_BROKEN} again\b|\bagain\b.{{0,20}}\b{_BROKEN}|\b(?:not|yet) again\b|^again$"
-    r"|\b(?:wtf|wth|ffs|omg|damn\w*|dammit|ugh+|argh+|fuck\w*|shit\w*|crap|bloody|hell no"
-    r"|what the (?:hell|heck|fuck))\b"
-    r"|\bfor the (?:second|third|fourth|fifth|last|tenth|hundredth|nth|umpteenth|\d+(?:nd|rd"
-    r"|th)) time\b|\bhow many times\b"
-    r"|\b(?:made|making|makes) (?:it|things|everything) (?:even )?worse\b|\b(?:didn't|doesn't"
-    r"|did not) (?:change|help|fix|solve) (?:a thing|anything)\b"
-    r"|\bwhy (?:does|do|is|are|did|would) (?:this|it|you|that|the \w+) (?:still|always|keep"
-    r"|again|constantly)\b"
-    r"|\byou (?:just |have |already |again |totally |completely )?(?:broke|keep|kept|ignored"
-    r"|messed|ruined|always|never|still|deleted my"
-    r"|lost me|are losing|aren't listening|didn't (?:read|listen|even|do what))\b|\byou(?:'re"
-    r"| are) (?:not listening|wrong|losing)\b"
-    r"|\bnot what i (?:asked|meant|wanted|said|need)\w*\b|\bi (?:already |just |have )*(?:told"
-    r"|said|asked) (?:you|this|that|it|not|to)\b|\blike i said\b"
-    r"|\b(?:ridiculous|annoying|frustrat\w+|useless|nonsense|terrible|awful|garbage|sucks|stupid"
-    r"|fed up|sick of|tired of|insane|hopeless"
-    r"|waste of (?:my )?time|makes no sense|are you kidding|unbelievable|unacceptable"
-    r"|what a mess|driving me|pulling my hair|going in circles)\b"
-    r"|\bwhat are you (?:talking about|doing)\b|\bnothing (?:works|helps)\b|\bgive up\b"
-    r"|^(?:no|nope)[,.]? (?:no|man|that's|that is|this is|it's|you|wrong|not|stop)\b|^(?:come on"
-    r"|seriously|stop (?:it|doing|adding|changing|asking|guessing))\b"
-    rf"|^(?:great|nice|perfect|awesome|wonderful|fantastic|super)\W+(?:now|another|more|and now"
-    rf"|yet)\b.{{0,40}}\b{_BROKEN}"
-    r"|\b(?:immer noch (?:nicht|kaputt|falsch|der)|schon wieder|verdammt|mist|scheiße|nervt"
-    r"|blödsinn|so ein quatsch)\b"
-    r"|\b(?:toujours (?:pas|cassé|le même|la même)|encore une fois|putain|merde|n'importe quoi"
-    r"|ras le bol)\b"
-    r"|\b(?:sigue (?:sin|fallando|roto|igual)|otra vez|mierda|joder|estoy harto|qué asco)\b",
-    re.IGNORECASE,
-)
+_FRUSTRATED, _PLEASED = _RULES.pattern("frustrated"), _RULES.pattern("pleased")
 _SHOUTING = LazyRegex(r"\b[A-Z]{2,}(?:'[A-Z]+)?(?:[ ,]+[A-Z]{1,}(?:'[A-Z]+)?\b){2,}")
 # Capitals are frustration only with one of these words, and never in an SQL statement.
-_SHOUTED_WORDS = frozenset(
-    "WHY STOP NOT NEVER AGAIN STILL WRONG THIS WHAT DO DON'T IT IS YOU THE DOES DOESN'T WORK PLEASE KEEP".split()
-)
-_SQL_WORDS = frozenset("SELECT NULL FROM TABLE WHERE SET KEY INSERT EXISTS UPDATE DELETE JOIN".split())
+_SHOUTED_WORDS, _SQL_WORDS = _RULES.word_set("shouted"), _RULES.word_set("sql")
 _MARKS = LazyRegex(r"!{2,}|\?!|!\?|\?{3,}")
-_PLEASED = LazyRegex(
-    r"^(?:\W|(?:ok(?:ay)?|oh|wow|haha|lol|yes|yeah|yep|ah|and|that's|thats|that is|it's|it is"
-    r"|this is|looks|very|really|so|just|absolutely|cool|das ist|c'est)\b)*"
-    r"(?:great|perfect(?:ly)?|awesome|excellent|amazing|brilliant|fantastic|wonderful|beautiful"
-    r"|lovely|superb|nice|neat|sweet|impressive|cool"
-    r"|well done|good (?:job|work|stuff|catch|one|call)|nicely done|love (?:it|this|that)"
-    r"|i (?:really )?(?:love|like) (?:it|this|that|how)|lgtm|bravo|kudos|yay"
-    r"|danke\w*|merci|gracias|perfekt|klasse|toll|parfait|génial|perfecto|genial|estupendo"
-    r"|sehr gut|super)"
-    r"(?:$|\W+$|[,;:–—-]|\.|\b (?:job|work|stuff|thanks|thank|now|that|so|and|catch|start|dir"
-    r"|euch|beaucoup|it|this|exactly|one|idea|how|progress)\b)"
-    r"|^(?:\W|(?:ok(?:ay)?|oh|wow|great|perfect|cool|yes|many|and)\b)*(?:thanks|thank you|thx|ty"
-    r"|cheers)\b(?! (?:in advance|for nothing))"
-    r"|\b(?:thanks|thank you)(?: (?:so much|a lot|very much|clio|man|buddy))?$"
-    r"|\b(?:(?:it|that|this|everything|all) (?:all )?(?:now )?works?(?: (?:now|great|perfectly"
-    r"|like a charm|beautifully|nicely|fine))\b|works like a charm|(?:that|this) (?:did it"
-    r"|fixed it|did the trick|is exactly what i)"
-    r"|(?:looks?|looking|sounds?) (?:good|great|perfect|nice|amazing|awesome|fantastic)"
-    r"|exactly what i (?:wanted|needed|asked)|much better|you're the best|happy with)\b",
-    re.IGNORECASE,
-)
 
 
 def infer_sentiment(sentences: Sequence[WrittenSentence]) -> Sentiment:
@@ -169,21 +98,8 @@ INTENTS: tuple[Intent, ...] = get_args(Intent)
 # Of two intents with equal points, the first one, which means more work.
 _INTENT_ORDER: tuple[Intent, ...] = ("fix", "write", "review", "plan", "build", "run", "explain", "question")
 
-# Words before the first significant word of a clause. All languages in one pattern, because users mix them.
-_OPENING = LazyRegex(
-    r"^(?:\W|(?:please|pls|now|then|ok(?:ay)?|k|so|and|but|or|hmm+|uh+|well|great|perfect|cool|nice|awesome"
-    r"|alright|right"
-    r"|actually|also|just|simply|next|first|second|finally|lastly|hey|hi|hello|thanks|yes|yeah|yep|sure|no"
-    r"|claude|clio|let'?s"
-    r"|let us|lets|can we|could we|we should|you should|we (?:need|have) to|you (?:need|have) to|(?:can"
-    r"|could|would|will) you"
-    r"|i(?: want|'d like| would like| need) you to|i(?: want|'d like| would like| need) to|i wanna"
-    r"|go ahead and|try to|try and"
-    r"|help me(?: to)?|make sure to|don'?t forget to|looks good|sounds good|lgtm|good|wait|i think we should"
-    r"|maybe|again|quickly"
-    r"|bitte|jetzt|dann|kannst du|könntest du|s'il te plaît|peux-tu|pouvez-vous|por favor|puedes|podrías"
-    r"|ahora)\b)*"
-)
+_OPENING = _RULES.pattern("opening")
+"""Words before the first significant word of a clause."""
 _TAG = LazyRegex(
     r"[,.;]\s*(?:does (?:that|this) make sense|make sense|no|yes|yeah|yep|right|ok(?:ay)?|correct)$"
     r"|^does (?:that|this) make sense$"
@@ -215,7 +131,7 @@ def infer_intent(sentences: Sequence[tuple[str, bool]], raw: str, *, frustrated:
     clauses = [clause for text, is_question in sentences for clause in _split_clauses(text, is_question)]
     if len(clauses) > _MAX_CLAUSES:
         clauses = clauses[: _MAX_CLAUSES // 2] + clauses[-_MAX_CLAUSES // 2 :]
-    points = {intent: _count_points(cues, clauses) for intent, cues in _load_cues().items()}
+    points = {intent: _count_points(cues, clauses) for intent, cues in _compile_cues().items()}
     if trace().search("\n".join(line for line in raw.splitlines() if line.strip())):
         points["fix"] += _TRACE_POINTS
     if frustrated:
@@ -245,10 +161,9 @@ def _split_clauses(sentence: str, is_question: bool) -> list[str]:
 
 
 @cache
-def _load_cues() -> dict[Intent, tuple[Cue, ...]]:
-    """Return the cues of `intents.json` by intent, in English and other languages. Compiled on first use."""
-    rules = msgspec.json.decode(Path(__file__).with_name("intents.json").read_bytes(), type=RuleSection)
-    cues = rules.cue_patterns()
+def _compile_cues() -> dict[Intent, tuple[Cue, ...]]:
+    """Return the cues by intent. Compiled on first use."""
+    cues = _RULES.cue_patterns()
     return {
         intent: tuple(
             (weight, re.compile(cue.pattern, cue.flags), cue.pattern.startswith("^")) for weight, cue in cues[intent]
