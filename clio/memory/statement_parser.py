@@ -94,7 +94,11 @@ _INSTEAD_OF = LazyRegex(
     r"\s*,?\s*\b(?:instead of|rather than|in place of|\(was|\(formerly|, formerly) (?P<old>.+)$", re.I
 )
 _USED_TO = LazyRegex(r"[,;]?\s*(?:\(|it |they |and )?(?:used to|formerly|previously)\b(?P<old>.+)$", re.I)
-_REASON = LazyRegex(r"[,;]?\s+(?:because|since (?=we|the|it|they)|so that|as (?=we|the|it|they)\b)[^,;]*$", re.I)
+_REASON = LazyRegex(
+    r"[,;]?\s+(?:because|since (?=we|the|it|they)|so that"
+    r"|as (?=(?:we|it|they)\b|the \S+ (?:is|are|was|were|has|have|do|does|can)\b))[^,;]*$",
+    re.I,
+)
 _FRONTED_CLAUSE = LazyRegex(
     r"^(?:(?:if|when|whenever|while|once|on|in|for|with) |(?=without ))(?P<condition>[^,]+?),? "
     r"(?P<main>(?:the|our|an?|we|you|it|they|i) (?=\S+ )[^,]*)$",
@@ -134,6 +138,7 @@ _CHANGE_IN_OTHER_LANGUAGES = (
 )
 _REVOKED = LazyRegex(
     rf"^(?P<subject>[^,;]+?) (?:is|are|was|were|has been|have been|got) (?:{REVOKED})\b"
+    r"(?! (?:after|before|every|when|if|unless|until|once|within|by|per)\b)"
     rf"|^(?:(?:we|i|they|the team) )?(?:have |has |just )?(?:{REVOKED}) (?P<object>[^,;]+)",
     re.I,
 )
@@ -144,8 +149,18 @@ _LATER_CLAUSE = LazyRegex(
 )
 _FRONTED = LazyRegex(r"(?:if|when|whenever|while|once|on|in|for|with|as|at)\b", re.I)
 _LABEL = LazyRegex(r"^(?P<label>[\w./-]+): (?P<rest>\S+ .+)$")
+_PERSON = r"(?P<who>(?-i:[A-Z])[\w-]*(?: (?-i:[A-Z])[\w-]*)?|the \S+ team|@?\w+[-_@]\w+)"
+_OWNER = tuple(
+    LazyRegex(rf"^(?:the )?{pattern}(?: (?:since|as of|from) .+)?$", re.I)
+    for pattern in (
+        rf"(?P<role>owner|maintainer)s? of (?P<thing>.+?) is (?:now )?{_PERSON}",
+        rf"(?!\S+ of |product )(?P<thing>.+?) (?P<role>owner|maintainer) is (?:now )?{_PERSON}",
+        rf"{_PERSON} is (?:now )?the (?P<role>owner|maintainer) of (?P<thing>.+?)",
+    )
+)
+"""Statements about who owns something, which are read as "Ann owns billing"."""
 _HAS_ATTRIBUTE = LazyRegex(
-    r"^(?P<subject>.+?) (?:has|have) (?:an? )?(?P<attribute>[^,]+?) of (?P<value>\S+(?: \S+)?)$", re.I
+    r"^(?P<subject>.+?) (?:has|have) (?:an? )?(?P<attribute>[^\d,][^,]*?) of (?P<value>\S+(?: \S+)?)$", re.I
 )
 _CHOSEN = LazyRegex(
     r"^(?:use|set|keep|increase|raise|lower|reduce|decrease|change|bump) (?:the|an?|our) (?P<attribute>[^,]+?) "
@@ -163,7 +178,9 @@ _ADVERBS = frozenset(
     "maintenant désormais ahora agora".split()
 )
 _WHEN_CHANGED = LazyRegex(
-    r"(?<! to)(?<! until)[ ,]+(?:since |as of )?(?:yesterday|(?:last|this) (?:week|month|quarter|year|sprint|\w+day))$",
+    r"(?<! to)(?<! until)[ ,]+(?:(?:since |as of )?"
+    r"(?:yesterday|(?:last|this) (?:week|month|quarter|year|sprint|\w+day))"
+    r"|(?:since|as of) (?:today|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*(?: \d{4})?|\d{4}|\w+day))$",
     re.I,
 )
 _INSTEAD = LazyRegex(r"\b(?:instead|stattdessen)\b", re.I)
@@ -274,6 +291,9 @@ def parse_statement(text: str) -> Statement:
         for clause in clauses:
             if gone := _REVOKED.match(_strip_edges(clause)):  # "the queue is NATS, RabbitMQ is gone"
                 former |= extract_stems(tokenize_statement(gone["subject"] or gone["object"] or ""))
+    if owner := next((found for one in _OWNER if (found := one.match(plain))), None):
+        verb = "owns" if owner["role"].casefold() == "owner" else "maintains"
+        plain = f"{owner['who']} {verb} {owner['thing']}"
     chosen = _CHOSEN.match(plain)
     counted, attribute = _HAS_COUNT.match(plain), _HAS_ATTRIBUTE.match(plain)
     if counted:
@@ -392,7 +412,9 @@ def _parse_plain(text: str) -> Statement:
     if len(rest) > 1 and is_preposition(rest[0]) and rest[0].casefold() not in ("for", "when", "if"):
         preposition, rest = rest[0].casefold(), rest[1:]
     value, quantities, qualifiers = _split_value(rest)
+    is_day = False
     if quantities and value and not any(map(is_number, value)):
+        is_day = "until" not in rest and all(normalize_word(token) in DAYS for token in quantities)
         value, qualifiers, preposition = quantities, [*value, *qualifiers], preposition or "at"
     elif verb in OBJECT_VERBS and not preposition and value and qualifiers and not is_number(value[0]):
         named = next((token.casefold() for token in rest if is_preposition(token)), "")
@@ -400,7 +422,9 @@ def _parse_plain(text: str) -> Statement:
     else:
         value = [*value, *quantities]
     statement = _build_from_parts(subject, verb, preposition, value, [*qualifiers, *fronted], negated)
-    return structs.replace(statement, predicate=statement.predicate + particle, preposition=preposition)
+    # "Closed on Sundays" and "closed on Mondays" may both be true.
+    kind = "additive" if is_day else statement.kind
+    return structs.replace(statement, predicate=statement.predicate + particle, preposition=preposition, kind=kind)
 
 
 def _find_final_verb(tokens: list[str]) -> tuple[list[str], int] | None:
@@ -546,9 +570,9 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
         verb = find_base_verb(token)
         if verb is None:
             continue
-        before = folded[place - 1]
-        if before in PREPOSITIONS or before in _DETERMINERS:
-            continue  # a noun or an infinitive: "for tests", "to build"
+        before, following = folded[place - 1], folded[place + 1] if place + 1 < len(folded) else ""
+        if before in PREPOSITIONS or before in _DETERMINERS or following in _COPULAS:
+            continue  # a noun or an infinitive: "for tests", "to build", "the payments lead is …"
         if token == verb and not _allows_base_form(before):
             continue
         if token.endswith("s") and folded[place - 2] == "to" and place > 2 and find_base_verb(folded[0]) == folded[0]:
@@ -556,10 +580,9 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
         is_past = before in _PRONOUNS or is_number(before)
         if token != verb and token.endswith("ed") and not is_past and token not in IRREGULAR:
             continue  # a participle after a noun belongs to the noun
-        following = folded[place + 1] if place + 1 < len(folded) else ""
         is_verb = place + 2 < len(folded) and following and find_base_verb(following) == following
         if token.endswith("s") and (
-            is_verb or following in _COPULAS | _NEGATIONS or (following in _AUXILIARIES and following != "to")
+            is_verb or following in _NEGATIONS or (following in _AUXILIARIES and following != "to")
         ):
             continue  # a plural noun before its verb: "the logs go to …"
         start, negated = _find_auxiliaries(folded, place)
@@ -662,7 +685,8 @@ def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str], list[str]
         phrase = [token for token in tokens[begin:end] if token not in (",", ";")]
         known = [token for token in phrase if token.casefold() not in STOP_WORDS]
         is_end = tokens[place].casefold() == "until" and not set(map(str.casefold, phrase)).isdisjoint(DAYS)
-        if known and (is_end or is_number(known[0]) or known[0].startswith("-")):
+        is_day = tokens[place].casefold() in ("on", "every") and all(normalize_word(token) in DAYS for token in known)
+        if known and (is_end or is_day or is_number(known[0]) or known[0].startswith("-")):
             quantities.extend(phrase)
         elif tokens[place].casefold() == "to" and known and find_base_verb(known[0]) == known[0]:
             pass  # "to save storage" says why

@@ -28,6 +28,7 @@ from clio.memory.statement_parser import (
 from clio.memory.statement_words import (
     ADDING_VERBS,
     ALTERNATIVES,
+    ATTRIBUTES,
     COUNTERS,
     DAYS,
     DUTIES,
@@ -41,6 +42,8 @@ from clio.memory.statement_words import (
     PREPOSITIONS,
     SOLE_OWNERS,
     TASTES,
+    THINGS,
+    TOOL_NOUNS,
 )
 from clio.text.lazy_regex import LazyRegex
 from clio.text.similarity import compute_jaccard, extract_distinctive_words
@@ -70,6 +73,11 @@ _NOT_LATIN = LazyRegex(r"[\u0400-\u04ff\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u
 _NUMBER_AT_END = LazyRegex(rf"(?<![第\d])\d+(?:[.,:]\d+)*\s*(?:{COUNTERS})*[。. ]*$", re.I)
 _DIGITS = LazyRegex(r"\d+(?:[.,:]\d+)*")
 _GENERIC = frozenset(map(normalize_word, GENERIC_NOUNS))
+_ATTRIBUTE_STEMS = frozenset(map(normalize_word, ATTRIBUTES))
+_THING_STEMS = tuple(frozenset(map(normalize_word, family)) for family in THINGS)
+_NO_THINGS = (_GENERIC | _ATTRIBUTE_STEMS).difference(map(normalize_word, TOOL_NOUNS), *_THING_STEMS)
+_ANY = frozenset(("be", "*", ""))
+"""Predicates that do not tell which property a number is of."""
 _FORMER_THINGS = frozenset(map(normalize_word, "old former previous legacy deprecated".split()))
 _DUTY_STEMS = frozenset(map(normalize_word, DUTIES))
 
@@ -185,6 +193,9 @@ def _relate_parsed(old: Statement, new: Statement, similarity: float) -> Relatio
             one_word_each = len(old.topic - new.topic) == len(new.topic - old.topic) == 1
             return "supersedes" if one_word_each and similarity >= _LIKELY_PARAPHRASE else "different"
         return "supersedes" if _is_handed_over(old, new) else "different"
+    verbs = (one.predicate.split(" ")[0] for one in (old, new))
+    if new.is_change and old.value == new.value and frozenset(verbs) in _OPPOSITE_STEMS:
+        return "supersedes"  # "the build fails on Windows", "the build passes on Windows now"
     if not _is_compatible(old, new):
         are_unknown = find_base_verb(old.predicate) is None is find_base_verb(new.predicate)
         return (
@@ -209,6 +220,8 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
         return "unclear"
     if old.value < new.value or new.value < old.value:
         return "supersedes" if new.is_change and new.value and not old.value <= new.value else "unclear"
+    if old.is_negated and not new.is_change:
+        return "different"  # "never push on Fridays", "never push on Mondays"
     if _have_unlike_values(old, new) or _is_other_object(old, new):
         return "different"
     common_types = _list_value_types(old) & _list_value_types(new)
@@ -228,7 +241,10 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
         others = new.value - new.numbers - _GENERIC - MONTHS
         if old.numbers == new.numbers:
             return "supersedes" if announced else "different"
-        fits = heads == others or not heads or not others or bool(heads & others)
+        is_one_property = old.predicate == new.predicate or not {"be", "*", ""}.isdisjoint(
+            (old.predicate, new.predicate)
+        )
+        fits = heads == others or bool(heads & others) or (is_one_property and not (heads and others))
         if not fits:
             return "supersedes" if announced and old.predicate == new.predicate else "different"
         are_minimums = all(number.endswith("+") for number in old.numbers | new.numbers)
@@ -324,11 +340,37 @@ def _is_same_topic(old: Statement, new: Statement) -> bool:
             or bool(new.numbers and old.numbers != new.numbers and _mask(old.numbers) == _mask(new.numbers))
         )
     if not (more or less or old.topic_ids ^ new.topic_ids):
-        return True
+        return _are_of_one_thing(old, new)
     # What holds for "the mock API" or "in staging" need not hold for "the API", and "the old API" is never "the API".
     # "Ann has access to staging" is not about staging.
     is_object = bool(old.subject) and old.subject.isdisjoint(new.topic | new.topic_ids)
-    return new.is_change and not is_object and _FORMER_THINGS.isdisjoint(more | less)
+    is_related = new.is_change and not is_object and _FORMER_THINGS.isdisjoint(more | less)
+    return is_related and _are_of_one_thing(old, new) and _have_like_values(old, new)
+
+
+def _have_like_values(old: Statement, new: Statement) -> bool:
+    """Whether two values may be of one property: "Node 20" and "otter-1" are not, "8080" and "port 9090" are."""
+    if old.is_negated != new.is_negated or old.value & new.value or _are_alternatives(old, new):
+        return True
+    if _list_value_types(old) & _list_value_types(new):
+        return True
+    if not (old.numbers and new.numbers):
+        is_alike = old.predicate == new.predicate and old.kind == new.kind != "multiple"
+        return is_alike and not (old.numbers or new.numbers)
+    one, other = old.value - old.numbers - _GENERIC, new.value - new.numbers - _GENERIC
+    return one == other
+
+
+def _are_of_one_thing(old: Statement, new: Statement) -> bool:
+    """Whether two statements that share a word may be about one thing: "payments server", but not "payments bucket"."""
+    one, other = (statement.words & _ATTRIBUTE_STEMS for statement in (old, new))
+    if one and other and one.isdisjoint(other):
+        return False
+    one, other = old.topic - new.words - _NO_THINGS, new.topic - old.words - _NO_THINGS
+    if one and other:
+        return any(one | other <= family for family in _THING_STEMS)
+    is_left_out = one | other <= _THING_STEMS[0]  # "the billing service", "billing"
+    return is_left_out or not old.topic & new.topic or _have_like_values(old, new)
 
 
 def _mask(numbers: frozenset[str]) -> frozenset[str]:
@@ -382,9 +424,11 @@ def _is_handed_over(old: Statement, new: Statement) -> bool:
         return False
     if not (old.subject and new.subject and old.value) or old.value != new.value or old.topic_ids | new.topic_ids:
         return False
-    if old.predicate in SOLE_OWNERS or not old.value.isdisjoint(_DUTY_STEMS):
+    is_duty = old.predicate != "place" and not old.value.isdisjoint(_DUTY_STEMS)  # "the alerts go to #oncall"
+    if old.predicate in SOLE_OWNERS or is_duty:
         return True
-    return new.is_change and (old.predicate in EXCLUSIVE_OWNERS or old.predicate == "be at")
+    is_on_call = old.predicate == "be at" and "call" in old.value
+    return new.is_change and (old.predicate in EXCLUSIVE_OWNERS or is_on_call)
 
 
 def _is_compatible(old: Statement, new: Statement) -> bool:

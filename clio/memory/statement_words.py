@@ -55,6 +55,8 @@ STOP_WORDS = _TABLES.word_set("stop_words")
 """Words that do not distinguish subjects."""
 GENERIC_NOUNS = _TABLES.word_set("generic_nouns")
 """Nouns that only one of two statements about the same subject may contain."""
+THINGS = tuple(frozenset(family.split()) for family in _TABLES.words["things"])
+"""Families of nouns that may name one thing: "the billing service", "the billing app"."""
 ATTRIBUTES = _TABLES.word_set("attributes")
 """Attributes that have one value at a time, so that another word after "is" is a new value."""
 TOOL_NOUNS = _TABLES.word_set("tool_nouns")

@@ -64,6 +64,54 @@ def test_different_owners_or_tools_are_different_subjects(
     assert relate_statements("the mail server is slow", "the mail server is postfix") == "different"
 
 
+def read_properties(name: str) -> list[tuple[str, str]]:
+    """(statement about "{}", what replaces it) of a data file."""
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return [(row[0], row[1]) for row in rows]
+
+
+@pytest.mark.parametrize(("part", "least_found"), [("development", 0.98), ("second", 0.95), ("test", 0.94)])
+def test_a_statement_replaces_none_about_another_property_of_the_same_thing(part: str, least_found: float) -> None:
+    rows = read_properties(f"statement_properties_{part}.tsv")
+    found = sum(relate_statements(old.format("billing"), new.format("billing")) == "supersedes" for old, new in rows)
+    assert found >= least_found * len(rows)
+    for number, (plain, changed) in enumerate(rows):
+        for old, new in rows[number + 1 :]:
+            for one, other in ((plain, new), (changed, old), (changed, new)):
+                pair = (one.format("billing"), other.format("billing"))
+                assert relate_statements(*pair) not in ("supersedes", "same"), pair
+                assert relate_statements(*pair[::-1]) not in ("supersedes", "same"), pair[::-1]
+
+
+@pytest.mark.parametrize("part", ["development", "test"])
+def test_a_statement_replaces_none_about_another_thing_with_the_same_value(part: str) -> None:
+    for row in read_properties(f"statement_properties_{part}.tsv"):
+        for old in row:
+            for new in row:
+                pair = (old.format("billing"), new.format("mobile app"))
+                assert relate_statements(*pair) not in ("supersedes", "same"), pair
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "relation"),
+    [
+        ("the owner of the billing module is Ann", "Bob owns the billing module now", "supersedes"),
+        ("the billing module's owner is Ann", "Bob is the owner of the billing module", "supersedes"),
+        ("Ann owns billing", "the owner of billing is Ann", "same"),
+        ("exports are deleted after 90 days", "exports are deleted after 30 days now", "supersedes"),
+        ("the export job is removed", "the export job is removed", "same"),
+        ("the shop is closed on Sundays", "the shop is closed on Mondays", "different"),
+        ("the shop is closed on Sundays", "the shop is closed on Mondays now", "supersedes"),
+        ("never push on Fridays", "never push on Mondays", "different"),
+        ("the build fails on Windows", "the build passes on Windows now", "supersedes"),
+        ("the API uses Redis as its cache", "the API uses Memcached as its cache", "supersedes"),
+    ],
+)
+def test_owners_days_and_negations(old: str, new: str, relation: str) -> None:
+    assert relate_statements(old, new) == relation
+
+
 def test_nearly_equal_statements_are_the_same_only_if_their_words_have_the_same_roles() -> None:
     precision, recall = measure(read_pairs("statement_pairs_near.tsv"), "same")
     assert precision >= 0.98 and recall >= 0.5
