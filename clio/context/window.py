@@ -65,6 +65,7 @@ _HEADER = LazyRegex(
 )
 _ROLE = LazyRegex(r"\A\s*(?:assistant|Assistant|ASSISTANT|AI)[ \t]*:[ \t]*\n?(?=\S)")
 _MARKUP_TRACES = ("<|", "INST]", "<SYS>", "</SYS>", "_of_turn>", "s>")
+_LIMITS = LazyRegex(r"<(hard|lifted)_limits [^\n]*>\n(?P<text>.*?)\n</\1_limits>\n?", re.S, needs="_limits")
 _FENCE = LazyRegex(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.S)
 
 
@@ -72,11 +73,15 @@ class ShortTerm:
     """The messages of a session's window, in a form that every server accepts. Each message is cleaned once.
 
     Old session files, other programs and models that repeat their chat template produce messages that servers refuse.
-    The session stores them unchanged; only the copy that is sent is cleaned.
+    The session stores them unchanged; only the copy that is sent is cleaned. Messages that are older than the prompt
+    neither repeat nor lift the hard limits that the prompt contains.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, prompt: str = "") -> None:
         self._session = session
+        limits = _LIMITS.search(prompt)
+        self._limits = frozenset(limits["text"].split("\n")) if limits else frozenset[str]()
+        self._older = frozenset(message.id for message in session.messages) if limits else frozenset[str]()
         self._index: dict[str, int] = {}
         self._indexed = 0
         self._clean: dict[str, Message] = {}
@@ -119,8 +124,18 @@ class ShortTerm:
     def _cleaned(self, message: Message) -> Message:
         clean = self._clean.get(message.id)
         if clean is None:
-            clean = self._clean[message.id] = clean_message(message)
+            clean = clean_message(message)
+            if isinstance(clean, UserMessage) and clean.context and clean.id in self._older:
+                context = _LIMITS.sub(self._drop_known_limits, clean.context)
+                clean = msgspec.structs.replace(clean, context=context) if context != clean.context else clean
+            self._clean[message.id] = clean
         return clean
+
+    def _drop_known_limits(self, block: re.Match[str]) -> str:
+        """Return a block of limits without those of the prompt; "" if it has no other ones."""
+        heading, *limits = block["text"].split("\n")
+        others = [limit for limit in limits if limit not in self._limits]
+        return block[0].replace(block["text"], "\n".join((heading, *others))) if others else ""
 
 
 def clean_message(message: Message) -> Message:
@@ -528,7 +543,7 @@ class ContextWindow:
         self._standing = standing
         self._on_trim = on_trim
         self._now = now
-        self._short_term = ShortTerm(session)
+        self._short_term = ShortTerm(session, builder.prefix.system)
         self._head = SummaryMessage(session, self._short_term, builder.estimator, running_jobs)
         self._sent = SentMessages(session)
         self._may_fill = False  # after the user brought messages back, the next trim waits until the room is full

@@ -7,6 +7,7 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted
+from tests.sessions.talk import kill
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -274,3 +275,28 @@ def test_a_permission_must_name_the_subject_of_the_limit() -> None:
     assert not is_lifted("don't commit without asking", one)
     assert not is_lifted("never commit secrets", one)
     assert not is_lifted("always commit with a body", one)
+
+
+def test_a_resumed_session_gives_a_limit_once(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 6)
+
+    async def run() -> None:
+        await harness.turn("never use sudo")
+        await harness.turn("never edit setup.py")
+        await harness.turn("you may edit setup.py again")
+        await harness.turn("never edit setup.py")
+        session = harness.app.session
+        kill(session)
+        harness.app = harness.build()
+        harness.app.open_session(session.id)
+        await harness.turn("hello")
+        system, *others = harness.server.requests[-1].body["messages"]
+        later = "\n".join(one["content"] for one in others)
+        for limit in ("never use sudo", "never edit setup.py"):
+            assert f"- {limit}\n" in system["content"] and f"- {limit}\n" not in later
+        assert "_limits" not in later
+        await harness.turn("you may use sudo again")
+        assert "- never use sudo" in last_words(harness).partition("<lifted_limits ")[2]
+        await harness.app.close()
+
+    asyncio.run(run())
