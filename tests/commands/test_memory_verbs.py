@@ -156,7 +156,7 @@ def test_files_of_a_fact_are_listed_and_sent_to_the_model(harness: Harness) -> N
     id = keep(harness, "The gateway port stands in the module --type fact --example a.py --example missing.py")
     listed = ok(harness, "/memory list")
     assert listed.table is not None
-    assert (listed.table.rows[0][-1], "= unchanged" in listed.text) == ("=", True)
+    assert (listed.table.rows[0][-1], "✗ gone" in listed.text) == ("✗", True)
     shown = ok(harness, f"/memory show {id}").table
     assert shown is not None
     assert ("example", "a.py") in shown.rows and ("example", "missing.py") in shown.rows
@@ -411,6 +411,18 @@ def test_a_memory_whose_files_are_all_missing_is_marked_in_the_list(harness: Har
     listed = ok(harness, "/memory list")
     assert listed.table is not None and "✗ gone" in listed.text
     assert {row[2]: "✗" in row[-1] for row in listed.table.rows} == {"the port is 80": True, "the host is alpha": False}
+
+
+@pytest.mark.parametrize("command", ["/memory remember --type fact", "/memory add"])
+def test_a_memory_of_which_one_file_never_existed_is_not_marked_as_unchanged(harness: Harness, command: str) -> None:
+    for name in ("README.md", "Makefile"):
+        (harness.loaded.project / name).write_text("hello\n", encoding="utf-8")
+    ok(harness, f"{command} --example README.md --example nope.md the port is 80")
+    ok(harness, f"{command} --example README.md --example Makefile the host is alpha")
+    listed = ok(harness, "/memory list")
+    assert listed.table is not None
+    marks = {row[2]: row[-1] for row in listed.table.rows}
+    assert "✗" in marks["the port is 80"] and "=" in marks["the host is alpha"]
 
 
 def test_a_note_is_called_a_note_when_it_is_saved(harness: Harness) -> None:

@@ -135,11 +135,10 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def _get_shown_freshness(ctx: CommandContext, record: MemoryRecord, freshness: Mapping[str, Freshness]) -> Freshness:
-    """Return the state to mark: files that never existed have no hash, and count as gone if there are no others."""
+    """Return the state to mark: one file that never existed, and has no hash therefore, counts as gone."""
     state = freshness[record.id]
-    if state == "unbound" and record.files and ctx.memory.store.list_missing_files(record.files) == record.files:
-        return "gone"
-    return state
+    has_missing = state in ("unbound", "fresh") and bool(ctx.memory.store.list_missing_files(record.files))
+    return "gone" if has_missing else state
 
 
 @requires_memory
