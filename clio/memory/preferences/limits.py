@@ -36,7 +36,7 @@ from clio.memory.preferences.limit_clauses import (
     strength_of,
 )
 from clio.memory.preferences.limit_rules import Term, find_term, judge
-from clio.memory.preferences.rule_files import FILLER, english_rules
+from clio.memory.preferences.rule_files import FILLER, english_rules, is_speaker
 from clio.memory.preferences.stated_preferences import is_order, lower_first_letter
 
 _EN = english_rules("limits")
@@ -155,7 +155,11 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
         if (
             before is not None
             and ":" in before.mark
-            and (is_told_of_others(words[:first]) or _REPORT_TOPIC.match(" ".join(lows[:first])))
+            and (
+                is_told_of_others(words[:first])
+                or _REPORT_TOPIC.match(" ".join(lows[:first]))
+                or is_speaker(sentence.slice(0, first))
+            )
         ):
             break
         if ":" in words[end - 1].mark and is_told_of_others(words[first:end]):

@@ -21,13 +21,15 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from clio.memory.statement_words import ALTERNATIVES
 from clio.text.lazy_regex import LazyRegex
 from clio.text.untrusted_text import PASTED_TEXT_TAG
+from clio.text.vocabulary import WORD_TABLES, split_words, stem_word
 
 _FOLDER = Path(__file__).with_name("languages")
 _PART = re.compile(r"\{([a-z][a-z_]*)\}")
@@ -322,12 +324,19 @@ class _LabelRules(Struct, frozen=True, kw_only=True):
         voice: words at the start of a sentence after a label, from which on the user speaks again.
         parts: pieces of the regular expressions.
         reported: by language, regular expressions for a whole label, ignoring case.
+        names, roles: first names and roles of people who speak: "Anna: …", "my boss: …".
+        topics: words that show that a label is a topic and no name, beside those of other word lists.
+        speakers_cjk: regular expression for Chinese and Japanese names and roles.
     """
 
     own: str
     voice: tuple[str, ...]
     parts: dict[str, str]
     reported: dict[str, tuple[str, ...]]
+    names: tuple[str, ...]
+    roles: tuple[str, ...]
+    topics: tuple[str, ...]
+    speakers_cjk: str
 
 
 _LABEL = LazyRegex(
@@ -336,6 +345,24 @@ _LABEL = LazyRegex(
     needs=(":", "："),
 )
 _SHELL_PROMPT = LazyRegex(r"\s*(?:[$%] |>>> |\S+@\S+[:~ ].*[$#] )\S", needs=("$ ", "% ", ">>> ", "# "))
+_NAME = r"@?[^\W\d_][\w.'-]{0,20}(?: [^\W\d_][\w.'-]{0,20}){0,2}"
+_TIME = (
+    r"[\[(]?(?:\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? |(?:today|yesterday|heute|gestern),? (?:at |um )?)?"
+    r"\d{1,2}[:h]\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?[\])]?"
+)
+_STAMPED_LINE = LazyRegex(
+    rf"[\s*_-]*(?:{_TIME}[\s,|–—-]+<?{_NAME}>?[*_]*(?::|(?<=>)) *\S"
+    rf"|(?P<name>{_NAME})[*_]*,?[\s·|–—-]+{_TIME}[*_]*(?:: *\S|(?P<header>:?\s*$)))",
+    re.IGNORECASE,
+    needs=tuple(f"{digit}{sign}" for digit in range(10) for sign in ":h"),
+)
+"""A line of a chat with its time: "10:02 tom: …", "Anna (10:02): …", and "Anna Schmidt, 10:02" above a message."""
+_NAMED_LINE = LazyRegex(
+    rf"[\s*_-]*(?P<label>(?:(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr\w+|meu|minha) )?{_NAME}|\S{{2,6}}?)[*_]*"
+    r"(?::\s|：)",
+    re.IGNORECASE,
+    needs=(": ", "："),
+)
 _CHAT_LINE = LazyRegex(r"(?P<name>[A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?): \S", needs=": ")
 _ABOUT_CHAT = LazyRegex(
     r"\b(?:chat|conversation|thread|discussion|transcript|minutes|meeting|summar\w+|decide[ds]?|repl(?:y|ies)|they|who)\b",
@@ -356,6 +383,47 @@ def _report_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str
         re.compile(rules.own, re.IGNORECASE),
         re.compile(rf"(?<=[.!?])\s+(?=(?:{voice})\b)"),
     )
+
+
+@cache
+def _topic_stems() -> frozenset[str]:
+    """Return the stems of words that name topics and not people, from all word lists."""
+    tables = WORD_TABLES
+    rules = (english_rules("limits").words, english_rules("sentences").words)
+    lines = (
+        *tables.stop_words,
+        *tables.everyday_words,
+        *tables.request_words,
+        *tables.number_words,
+        *tables.synonym_groups,
+        *tables.question_synonym_groups,
+        *tables.kind_members,
+        *tables.kind_members.values(),
+        *tables.embedding_common_words,
+        *(line for lists in rules for words in lists.values() for line in words),
+        *load_rule_file("labels", _LabelRules).topics,
+    )
+    return frozenset(map(stem_word, split_words(lines).union(*ALTERNATIVES)))
+
+
+def is_speaker(label: str, *, is_known: bool = False) -> bool:
+    """Whether a label before a colon names who speaks: "Anna", "tom", "My boss"; a topic such as "Docker" does not.
+
+    is_known: whether a name must be a known one; otherwise any capitalized word that is no topic is a name.
+    """
+    words = label.strip(" *_@-").split()
+    if not words:
+        return False
+    rules = load_rule_file("labels", _LabelRules)
+    if not label.isascii() and re.fullmatch(rules.speakers_cjk, label.strip(" *_-")):
+        return True
+    names, roles = split_words(rules.names), split_words(rules.roles)
+    lows = [word.casefold() for word in words]
+    are_names = all(word[0].isupper() and not (word.isupper() and len(word) > 1) for word in words)
+    is_topic = any(stem_word(low) in _topic_stems() for low in lows)
+    if lows[-1] in roles or (lows[0] in names and (are_names or (len(words) == 1 and not is_topic))):
+        return True
+    return not is_known and are_names and not is_topic
 
 
 def is_report_label(label: str) -> bool:
@@ -391,6 +459,10 @@ def mask_reports(lines: Sequence[str]) -> list[str]:
             masked.append(" " * len(line))
             mode = mode if number in chat else "reported"
             continue
+        if speaker := _find_speaker(line):
+            masked.append(" " * len(line))
+            mode = "introduced" if speaker == "header" else mode
+            continue
         label = next((found for found in _LABEL.finditer(line) if is_report_label(found["label"])), None)
         if label is None:
             masked.append(line)
@@ -404,6 +476,19 @@ def mask_reports(lines: Sequence[str]) -> list[str]:
         own = rest[again.start() - 1 :] if again else ""  # with the mark that ends the sentence before
         masked.append(line[: label.end()] + " " * (len(rest) - len(own)) + own)
     return masked
+
+
+def _find_speaker(line: str) -> Literal["", "line", "header"]:
+    """Return whether somebody else speaks in a line, or in the paragraph below it."""
+    stamped = _STAMPED_LINE.match(line)
+    if stamped is not None and (stamped["name"] is None or is_speaker(stamped["name"])):
+        return "header" if stamped["header"] is not None else "line"
+    named = _NAMED_LINE.match(line)
+    if named is None or not is_speaker(named["label"], is_known=True):
+        return ""
+    said = line[named.end() :].split()
+    is_value = len(said) < 3 or is_speaker(said[0].rstrip(",;"))  # "CTO: Anna Schmidt", "Reviewer: Omar, not Lena"
+    return "" if line.isascii() and is_value else "line"
 
 
 def _list_chat_lines(lines: Sequence[str]) -> frozenset[int]:

@@ -88,3 +88,55 @@ def test_text_of_the_user_after_text_of_others_is_read() -> None:
     assert [one.content for one in find_limits(text)] == ["never skip failing tests in this repo"]
     text = f"<pasted_text>\n{'x' * 9_000}\n</pasted_text>\nNever push to main"
     assert [one.text for one in read_own_sentences(text)] == ["Never push to main"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Anna: never use sudo",
+        "tom: don't touch prod",
+        "Priya: don't ever touch the migrations",
+        "Anna Schmidt: never use sudo",
+        "**Anna**: never use sudo",
+        "@sofia: only edit src/",
+        "My boss: never deploy on Fridays",
+        "Our CTO: we never use mocks",
+        "[10:02 AM] tom: don't touch prod",
+        "10:02 <anna> never use sudo",
+        "12/03/24, 10:02 - Rahul: never use sudo",
+        "Tom (yesterday at 14:05): always rebase",
+        "Anna Schmidt, 10:02\nnever use sudo\nand I prefer tabs",
+        "Lena  9:41 AM\nremember that the port is 3128",
+        "anna: benutze nie sudo",
+        "小王：绝对不要用 sudo",
+        "佐藤さん：絶対に main に push しないで",
+    ],
+)
+def test_what_a_named_speaker_says_is_no_order_of_the_user(text: str) -> None:
+    assert not find_limits(text)
+    assert not find_preferences(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Docker: never use latest",
+        "Testing: never use mocks",
+        "Git: never force push",
+        "API: never break the public signatures",
+        "Error handling: never swallow exceptions",
+        "Production: never deploy on Fridays",
+        "Clio: never use sudo",
+        "me: never use sudo",
+        "10:02 is when the job runs, never move it",
+        "Wichtig: benutze nie sudo",
+        "注意：不要修改 setup.py",
+        "Anna Schmidt, 10:02\nnever use sudo\n\nNever push to main",
+    ],
+)
+def test_a_topic_or_a_word_of_the_user_is_no_speaker(text: str) -> None:
+    assert find_limits(text)
+
+
+def test_a_role_with_a_name_is_a_statement() -> None:
+    assert [one.text for one in read_own_sentences("Reviewer: Omar, not Lena")] == ["Reviewer: Omar, not Lena"]
