@@ -85,3 +85,27 @@ def test_a_discovery_of_the_model_does_not_duplicate_a_fact_of_the_user(make_har
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("keep in mind that the DB is read-only on Sundays", "fact"),
+        ("remember that main is protected", "fact"),
+        ("bear in mind that the token is valid for only 5 minutes", "fact"),
+        ("remember that the legacy tests must not run in parallel", "fact"),
+        ("merk dir, dass die DB sonntags schreibgeschützt ist", "fact"),
+        ("keep in mind that vendor/ is off limits", "preference"),
+        ("remember that nobody touches prod", "preference"),
+        ("remember that you must never push to main", "preference"),
+    ],
+)
+def test_what_the_user_asks_to_remember_is_saved_once(make_harness: MakeHarness, said: str, kind: str) -> None:
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(said)
+        assert [record.kind for record in harness.app.memory.store.records()] == [kind]
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -124,8 +124,11 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
     for limit in find_limits(text):
         if _PERMITS.match(limit.content):
             continue
-        if not _PROHIBITS.search(limit.quote) and any(_says_same(fact, limit) for fact in facts):
-            continue
+        told = [fact for fact in facts if _says_same(fact, limit)]
+        if told and (limit.term != "lasting" or not _PROHIBITS.search(limit.content)):
+            continue  # what the user asks to remember about the world, as in "the DB is read-only on Sundays"
+        # The limit is in every prompt, so that the same words need not be a fact as well.
+        facts = [fact for fact in facts if fact not in told or not _word_set(fact.content) <= _word_set(limit.content)]
         same = [one for one in statements if _says_same(one, limit)]
         stated = next((one for one in same if one.kind in ("rule", "dislike")), None)
         if stated is None and not _PROHIBITS.search(limit.quote):

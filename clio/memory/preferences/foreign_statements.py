@@ -61,6 +61,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         liking: the beginning of a sentence that says what the user likes, after which a limit may follow.
         exception: a limit without its object, which is what the user likes: ", aber nie mit Emojis".
         joint: searched anywhere; what separates a liking from the limit after it.
+        choice: orders to use one thing and not another, which are limits and may correct a statement as well.
         correction: corrections.
         swap: searched anywhere; corrections that name the former value, `old`, and the present one, `new`.
         denial: a sentence after a correction that only names the former value.
@@ -93,6 +94,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     project: str
     liking: str
     joint: str
+    choice: tuple[str, ...]
     correction: tuple[str, ...]
     swap: tuple[str, ...]
     denial: str
@@ -275,6 +277,9 @@ def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
         last = statement
         if statement is not None:
             found.setdefault(statement.content.casefold(), statement)
+            if statement.kind == "limit" and _any(rules.choice, statement.content):
+                correction = structs.replace(statement, kind="correction")
+                found.setdefault(f"{statement.content.casefold()} (correction)", correction)
     return tuple(found.values())
 
 
@@ -556,7 +561,7 @@ def _term(rest: str, rules: LanguageRules, sentence: str) -> Term | None:
         return "lasting" if _match(rules.standing_limit, more) and not _any(rules.no_limit, more) else None
     if any(_match(pattern, rest) for pattern in rules.no_limit):
         return None
-    is_limit, is_doubtful = _any(rules.limit, rest), _any(rules.doubtful, rest)
+    is_limit, is_doubtful = _any((*rules.limit, *rules.choice), rest), _any(rules.doubtful, rest)
     if not is_limit and not is_doubtful:
         return None
     if any(re.search(pattern, rest, re.I) for pattern in rules.passing):

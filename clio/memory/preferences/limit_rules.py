@@ -42,7 +42,7 @@ class LimitRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "only plain": the same whatever its words say; "task": for this task only; "no limit": no limit at all. Of
             a rule about the term: "lasting", "unclear" or "task".
         policy_if: conditions on which a plain limit is a policy.
-        content: the words that are stored, if others than those of the clause.
+        content: the words that are stored, if others than those of the clause; "with last" adds the clause before it.
         rules: tried in order if this rule applies, which has no verdict then.
     """
 
@@ -53,7 +53,7 @@ class LimitRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unless: Conditions = ()
     verdict: Verdict | None = None
     policy_if: Conditions = ()
-    content: Literal["", "to start", "near start", "clause", "to end", "whole sentence", "next word"] = ""
+    content: Literal["", "to start", "near start", "with last", "clause", "to end", "whole sentence", "next word"] = ""
     rules: "tuple[LimitRule, ...]" = ()
 
 
@@ -232,6 +232,9 @@ def _set_content(clause: Clause, content: str) -> None:
         clause.start = 0
     if content in ("to end", "whole sentence"):
         clause.end = len(clause.sentence.words)
+    if content == "with last":
+        marked = (number for number in range(clause.first - 1) if clause.sentence.words[number].mark)
+        clause.start = max(marked, default=-1) + 1
     if content == "clause":
         clause.start = clause.first
     if content == "next word":

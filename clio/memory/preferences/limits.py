@@ -149,7 +149,7 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
     spans = split_clauses(words)
     if len(spans) > MAX_CLAUSES:
         return [], True  # a list of data
-    asks = False
+    tasks: list[int] = []  # first words of the clauses that ask for work
     for number, (first, end) in enumerate(spans):
         before = words[first - 1] if first else None
         if (
@@ -169,24 +169,25 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
         clause = read_clause(sentence, first, end, spans[:number])
         if clause is None:
             if first == 0:
-                asks = True
+                tasks.append(0)
                 break  # a question, a guess, a report: what follows belongs to it
             continue
         strength = _judge(clause, groups)
         if strength is not None and _is_problem(clause, spans[number + 1 :]):
             return found, True
         if strength is None:
-            asks = asks or is_task(clause.line.split())
+            tasks += [first] if is_task(clause.line.split()) else []
             if number == 0 and HEDGES.match(clause.line) and not clause.has_condition:
                 break
             continue
+        tasks = [task for task in tasks if task < clause.start]  # "use uv, not pip" is one limit
         if found and found[-1][0].end == first and not clause.is_standing and _joins(found[-1][0], clause):
             last, before_strength = found[-1]
             last.end = end
             found[-1] = (last, "policy" if "policy" in (before_strength, strength) else strength)
         else:
             found.append((clause, strength))
-    return found, asks or (sentence.is_question and not found)
+    return found, bool(tasks) or (sentence.is_question and not found)
 
 
 def _is_problem(clause: Clause, later: Sequence[tuple[int, int]]) -> bool:

@@ -137,6 +137,67 @@ def test_the_duration_and_scope_of_a_limit(text: str, term: str, scope: str) -> 
     assert (found.term, found.scope) == (term, scope)
 
 
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("use uv, not pip", "user"),
+        ("use pnpm instead of npm", "user"),
+        ("use httpx instead of requests in this project", "project"),
+        ("nutze uv, nicht pip", "user"),
+        ("statt pip uv verwenden", "user"),
+        ("utilise pnpm au lieu de npm", "user"),
+        ("usa uv, no pip", "user"),
+        ("use pnpm em vez de npm", "user"),
+        ("用 uv，不要用 pip", "user"),
+        ("npm の代わりに pnpm を使って", "user"),
+        ("the core must never import the UI", "project"),
+        ("X must not depend on Y", "project"),
+        ("the UI may only talk to the core via events", "project"),
+        ("das Modul core darf nicht von ui abhängen", "project"),
+        ("le noyau ne doit jamais importer l'interface", "project"),
+        ("el módulo core no debe depender de ui", "project"),
+        ("o núcleo nunca deve importar a interface", "project"),
+        ("核心模块不得依赖UI", "project"),
+        ("コアはUIに依存してはいけない", "project"),
+    ],
+)
+def test_an_order_that_excludes_something_and_a_rule_of_architecture_are_limits(text: str, scope: str) -> None:
+    assert [(one.content.casefold(), one.term, one.scope) for one in find_limits(text)] == [
+        (text.casefold(), "lasting", scope)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use 8081 instead of 8080",
+        "use foo.py instead of bar.py",
+        "use spaces, not tabs, in the new file",
+        "nutze Port 8081 statt 8080",
+        "utilise le nouveau parseur au lieu de l'ancien",
+        "we don't do code freezes here",
+        "we don't do standups",
+        "wir machen hier keine Code-Freezes",
+        "on ne fait pas de réunions",
+        "aquí no hacemos code freezes",
+        "não fazemos reuniões",
+        "我们不做代码冻结",
+        "ここではコードフリーズはしません",
+        "the function must not return None",
+        "the test must not depend on the clock",
+        "keep in mind that the DB is read-only on Sundays",
+        "das Skript darf nicht abstürzen",
+    ],
+)
+def test_values_of_a_task_habits_of_a_team_and_facts_are_no_lasting_limits(text: str) -> None:
+    assert not [one for one in find_limits(text) if one.term != "task"]
+
+
+def test_an_order_that_excludes_something_is_one_limit_beside_a_task() -> None:
+    [one] = find_limits("Fix the build. Use uv, not pip.")
+    assert (one.content, one.term) == ("use uv, not pip", "unclear")
+
+
 def test_typing_errors_are_understood() -> None:
     assert [one.content for one in find_limits("pls nevr push to main")] == ["nevr push to main"]
     assert find_limits("plese dont tuoch the lockfile") != ()
