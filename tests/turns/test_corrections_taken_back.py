@@ -7,7 +7,7 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.consolidation.runner import run_consolidation
-from tests.support.chat_server import text
+from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
 
@@ -102,6 +102,114 @@ def test_after_an_undo_there_is_nothing_to_withdraw(make_harness: MakeHarness) -
         assert run_command(harness.app, "/memory undo").ok
         await harness.turn("scratch that")
         assert contents(harness) == ["standup is on Tuesdays"]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize(
+    ("said", "taken_back", "withdrawal"),
+    [
+        ("never use sudo", "you may use sudo again", "scratch that"),
+        ("always write docstrings", "you don't have to write docstrings any more", "I take that back"),
+        ("remember that the port is 3128", "forget that the port is 3128", "never mind"),
+        ("I hate mocks", "I like mocks now", "no, scratch that"),
+        ("remember that the port is 3128", "actually the port is 3129", "Forget that."),
+        ("verwende nie sudo", "du kannst sudo wieder verwenden", "vergiss das"),
+        ("retiens que le port est 3128", "oublie que le port est 3128", "oublie ça"),
+        ("recuerda que el puerto es 3128", "olvida que el puerto es 3128", "olvida eso"),
+        ("记住端口是3128", "忘掉端口是3128", "撤回"),
+    ],
+)
+def test_what_was_lifted_or_forgotten_holds_again_also_after_a_restart(
+    make_harness: MakeHarness, said: str, taken_back: str, withdrawal: str, is_restarted: bool
+) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        await harness.turn(said)
+        before = [(one.content, one.score) for one in harness.app.memory.store.records()]
+        await harness.turn(taken_back)
+        after = contents(harness)
+        if is_restarted:
+            session = harness.app.session.id
+            await harness.app.close()
+            harness.app = harness.build()
+            harness.app.open_session(session)
+        await harness.turn(withdrawal)
+        assert [(one.content, one.score) for one in harness.app.memory.store.records()] == before
+        assert "alid again: " in notices(harness)[-1] and notices(harness)[-1].endswith("/memory undo")
+        assert run_command(harness.app, "/memory undo").ok
+        assert contents(harness) == after
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_lifted_limit_of_the_session_applies_again(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        await harness.turn("no emojis for now")
+        await harness.turn("emojis are fine again")
+        assert not harness.app.memory.held_limits
+        await harness.turn("scratch that")
+        assert harness.app.memory.held_limits == ("no emojis for now",)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("messages", "is_told"),
+    [
+        (["scratch that"], True),
+        (["remember that the port is 3128", "look at calc.py", "never mind"], True),
+        (["never use sudo", "you may use sudo again", "scratch that", "scratch that"], True),
+        (["never use sudo", "thanks", "vergiss das"], True),
+        (["look at calc.py", "never mind"], False),
+        (["remember that the port is 3128", "look at calc.py", "never mind, and look at setup.py"], False),
+    ],
+)
+def test_clio_says_that_there_is_nothing_to_take_back(
+    make_harness: MakeHarness, messages: list[str], is_told: bool
+) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        for message in messages[:-1]:
+            await harness.turn(message)
+        before = contents(harness)
+        await harness.turn(messages[-1])
+        assert contents(harness) == before
+        assert (notices(harness)[-1:] != [] and "Nothing to take back" in notices(harness)[-1]) is is_told
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_what_a_command_or_the_model_forgot_is_not_taken_back(make_harness: MakeHarness) -> None:
+    ids: list[str] = []
+    harness = make_harness(
+        [
+            text("Ok."),
+            text("Ok."),
+            lambda _: tool_calls([("memory_operations", {"operation": "forget", "id": ids[0]})]),
+            *[text("Ok.")] * 3,
+        ]
+    )
+
+    async def run() -> None:
+        await harness.turn("remember that the port is 3128")
+        run_command(harness.app, "/memory add the host is alpha")
+        ids.extend(one.id for one in harness.app.memory.store.records() if "alpha" in one.line)
+        run_command(harness.app, f"/memory forget {harness.app.memory.store.records(('fact',))[0].id}")
+        await harness.turn("never use sudo")
+        await harness.turn("you may use sudo again, and tidy up your memory")
+        await harness.turn("scratch that")
+        assert not [one for one in contents(harness) if "3128" in one or "alpha" in one]
         await harness.app.close()
 
     asyncio.run(run())

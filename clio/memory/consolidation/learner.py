@@ -24,7 +24,7 @@ from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, find_preferences
-from clio.memory.store.record import MemoryDraft, Provenance, Replacement
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.session import Session
@@ -40,7 +40,7 @@ _EN = english_rules("preferences")
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report, StartedBy
     from clio.memory.consolidation.live_corrections import UnclearCorrection
-    from clio.memory.consolidation.withdrawals import UnclearRequest
+    from clio.memory.consolidation.withdrawals import MessageBefore, UnclearRequest
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
@@ -168,16 +168,8 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
     )
 
 
-def save_statements(
-    memory: MemorySystem,
-    statements: Sequence[StatedPreference],
-    session: str,
-    replaced: list[Replacement] | None = None,
-) -> str:
-    """Save statements, and return the line that reports it or why they were not saved; "" for no statements.
-
-    replaced: what takes the place of other memories is added to it.
-    """
+def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference], session: str) -> str:
+    """Save statements, and return the line that reports it or why they were not saved; "" for no statements."""
     saved: dict[str, list[str]] = {"project": [], "user": []}
     failed = ""
     said = Provenance(session=session, asserted_by="user")
@@ -191,8 +183,6 @@ def save_statements(
                         MemoryDraft(content=clean.content, kind="fact", explicit=True), provenance=said
                     )
                     saved["project"].append(done.record.content)
-                    if replaced is not None and done.action == "superseded" and done.other:
-                        replaced.append(Replacement(new=done.record, old=(done.other,)))
                     continue
                 scope = "project" if one.in_project and not memory.is_foreign else "user"
                 book = memory.project_preferences if scope == "project" else memory.preferences
@@ -282,8 +272,7 @@ class Learner:
         self._session = ""
         self._has_reported_silence = False
         self._unclear: tuple[UnclearCorrection | UnclearRequest, ...] = ()
-        self._replaced: list[Replacement] = []
-        self._replacing = ("", "")  # session and text of the message that made these replacements
+        self._unheld: tuple[str, ...] = ()  # limits of the session that its last message lifted
 
     def before_turn(self, session: Session, text: str) -> None:
         """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
@@ -292,21 +281,14 @@ class Learner:
             return
         self._report_silence(text)
         statements = find_statements(self._memory, text)
-        before, self._replaced = self._replaced if self._is_last_message(session) else [], []
         restating, correcting = self._correct(session, text, statements)
         statements = statements.without(restating, keeps_prohibitions=True).without(correcting)
-        statements = statements.without(self._lift(session, text, before))
-        self._replacing = (session.id, text)
+        statements = statements.without(self._lift(session, text))
         self._remember(session.id, statements.certain)
         self._doubtful, self._session = statements.doubtful, session.id
         if statements.held:
             self._memory.hold_limits(statements.held)
             self._tell(describe_session_limits(statements.held))
-
-    def _is_last_message(self, session: Session) -> bool:
-        """Whether the user's last message in the session is the one that made the last replacements."""
-        last = next((one for one in reversed(session.messages) if is_own_message(one)), None)
-        return last is not None and (session.id, last.content) == self._replacing
 
     def _report_silence(self, text: str) -> None:
         """Report once while memory is off that the user's statements are not saved, if the text contains one."""
@@ -320,10 +302,8 @@ class Learner:
 
     def hear_reason(self, session: Session, text: str) -> None:
         """Remember what the user's reason for declining a call states; questions about it come after the turn."""
-        earlier, replaced = self._doubtful, (self._replaced, self._replacing)
+        earlier = self._doubtful
         self.before_turn(session, text)
-        if not self._replaced:
-            self._replaced, self._replacing = replaced
         self._doubtful = (*earlier, *(one for one in self._doubtful if one not in earlier))
 
     def _correct(self, session: Session, text: str, statements: FoundStatements) -> tuple[set[str], set[str]]:
@@ -359,8 +339,6 @@ class Learner:
             self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
             return set(), set()
         for one in (*replaced, *by_value):
-            if isinstance(one, Replaced) and one.replacement:
-                self._replaced.append(one.replacement)
             if isinstance(one, Replaced) or len(one.candidates) > 1:
                 self._tell(one.describe())
             elif one.candidates:
@@ -368,23 +346,19 @@ class Learner:
         about_memory = (one for one in by_value if isinstance(one, Replaced) or one.candidates)
         return {one.quote for one in replaced}, {one.quote for one in about_memory}
 
-    def _lift(self, session: Session, text: str, replaced: Sequence[Replacement]) -> set[str]:
-        """Lift what the text takes back, report it, and return the sentences that take something back.
-
-        replaced: what the user's last message replaced.
-        """
+    def _lift(self, session: Session, text: str) -> set[str]:
+        """Lift what the text takes back, report it, and return the sentences that take something back."""
+        unheld, self._unheld = self._unheld, ()
         if self._memory.is_silent or not (list_foreign_texts(text) or _MAY_LIFT.search(text)):
             return set()
         from clio.memory.consolidation.withdrawals import Lifted, forget_stated, lift_limits
 
         messages = _list_messages(session)
         context = "\n".join(one.content for one in messages[-CONTEXT_MESSAGES:])
-        own = [one.content for one in messages if is_own_message(one)]
         try:
             lifted: list[Lifted | UnclearRequest] = [*lift_limits(self._memory, text, session.id)]
             done = {one.quote for one in lifted if isinstance(one, Lifted) and one.describe()}
-            last = own[-1] if own else ""
-            lifted += forget_stated(self._memory, text, session.id, context, last, done, replaced)
+            lifted += forget_stated(self._memory, text, session.id, context, _find_last_message(session, unheld), done)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
             return set()
@@ -393,6 +367,7 @@ class Learner:
                 self._unclear = (*self._unclear, one)
             elif line := one.describe():
                 self._memory.forgotten_now += one.records
+                self._unheld += one.held
                 self._tell(line)
         return {one.quote for one in lifted}
 
@@ -489,16 +464,13 @@ class Learner:
         return tuple((question(group), partial(self._remember, session, group)) for group in groups if group)
 
     def _remember(self, session: str, statements: Sequence[StatedPreference]) -> None:
-        if line := save_statements(self._memory, statements, session, self._replaced):
+        if line := save_statements(self._memory, statements, session):
             self._memory.forget_held([one.content for one in statements])
             self._tell(line)
 
     def _confirm(self, one: "UnclearCorrection | UnclearRequest") -> None:
         """Do what the user confirmed that a correction or a request to forget is about."""
-        done = one.apply(self._memory)
-        if replacement := getattr(done, "replacement", None):
-            self._replaced.append(replacement)
-        self._tell(done.describe())
+        self._tell(one.apply(self._memory).describe())
 
 
 def is_own_message(message: object) -> TypeGuard[UserMessage]:
@@ -509,3 +481,14 @@ def is_own_message(message: object) -> TypeGuard[UserMessage]:
 def _list_messages(session: Session) -> "list[UserMessage | AssistantMessage]":
     """Return what the user and the model wrote in a session."""
     return [one for one in session.messages if isinstance(one, UserMessage | AssistantMessage)]
+
+
+def _find_last_message(session: Session, lifted: tuple[str, ...]) -> "MessageBefore":
+    from clio.memory.consolidation.withdrawals import MessageBefore
+
+    messages = session.messages
+    place = next((place for place in reversed(range(len(messages))) if is_own_message(messages[place])), None)
+    if place is None:
+        return MessageBefore()
+    since = messages[place - 1].created if place else session.created_at
+    return MessageBefore(text=str(messages[place].content), since=since, at=messages[place].created, lifted=lifted)

@@ -12,11 +12,13 @@ the memory (`languages/forgetting.json` has the phrases), so that a request abou
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Literal
 
 from msgspec import Struct, structs
 
+from clio.errors import UserError
 from clio.memory.consolidation.value_corrections import (
     is_said_before,
     list_content_words,
@@ -396,25 +398,32 @@ class Lifted(Struct, frozen=True, kw_only=True):
         records: the limits, rules and preferences that were archived.
         held: limits of this session that no longer apply.
         restored: memories that hold again, because what had taken their place was archived.
+        held_again: limits of this session that apply again.
         candidates: what it may have meant, if that is not clear; nothing was archived then.
+        is_empty: whether it means the message before, which changed nothing; the user is told so.
         quote: the sentence as written.
     """
 
     records: tuple[MemoryRecord, ...] = ()
     held: tuple[str, ...] = ()
     restored: tuple[MemoryRecord, ...] = ()
+    held_again: tuple[str, ...] = ()
     candidates: tuple[MemoryRecord, ...] = ()
+    is_empty: bool = False
     quote: str
 
     def describe(self) -> str:
         """Return the line that reports it; "" if there was nothing to take back."""
+        if self.is_empty:
+            return tr("Nothing to take back: your last message changed nothing in memory")
         if self.candidates:
             listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
             return tr("Not clear which one no longer applies: {listed} · /memory forget ID", listed=listed)
         gone = [*(shorten_content(one) for one in self.records), *self.held]
-        undo = tr(" · /memory undo") if self.records else ""
-        if self.restored:
-            again = "; ".join(shorten_content(one) for one in self.restored)
+        undo = tr(" · /memory undo") if self.records or self.restored else ""
+        if again := "; ".join((*map(shorten_content, self.restored), *self.held_again)):
+            if not gone:
+                return tr("Valid again: {again}{undo}", again=again, undo=undo)
             return tr(
                 "No longer applies: {gone}; valid again: {again}{undo}", gone="; ".join(gone), again=again, undo=undo
             )
@@ -477,75 +486,130 @@ class UnclearRequest(Struct, frozen=True, kw_only=True):
         return _take_back(memory, (self.record,), (), self.quote)
 
 
+class MessageBefore(Struct, frozen=True, kw_only=True):
+    """The user's message before this one, which "scratch that" takes back. Times are in seconds since the epoch.
+
+    Attributes:
+        text: as written; "" if this message is the first of its session.
+        since: when the message before it was written, or the session began.
+        at: when it was written. What it changed in memory was changed between these times.
+        lifted: the limits of this session that it lifted; they are in no log.
+    """
+
+    text: str = ""
+    since: float = 0.0
+    at: float = 0.0
+    lifted: tuple[str, ...] = ()
+
+
 def forget_stated(
-    memory: MemorySystem,
-    text: str,
-    session: str,
-    context: str,
-    last_message: str,
-    done: Collection[str],
-    replaced: Sequence[Replacement] = (),
+    memory: MemorySystem, text: str, session: str, context: str, last: MessageBefore, done: Collection[str]
 ) -> list[Lifted | UnclearRequest]:
     """Archive the memories that the user's message asks to forget; each sentence is one change to undo.
 
     Args:
         context: what was said just before.
-        last_message: the user's message before this one in the session, which "scratch that" takes back.
         done: sentences of the message that have taken something back already.
-        replaced: what the message before this one replaced, which "scratch that" takes back.
 
     Raises UserError, StorageError, OSError.
     """
     found: list[Lifted | UnclearRequest] = []
+    has_taken_back = False
     for request in find_forget_requests(text):
         if request.quote in done:
             continue
-        known = [record for _, record in list_preferences(memory)]
-        known += [one for one in memory.store.records(_FORGETTABLE, with_notes=False) if not one.is_variant]
-        held: tuple[str, ...] = ()
+        known = _list_forgettable(memory)
         if request.kind == "pointing":
-            taken = {one.new.id for one in replaced}
-            records = [
-                one
-                for one in known
-                if one.id not in taken and get_session(one) == session and is_stated_in(one.content, last_message)
-            ]
-            held = tuple(one for one in memory.held_limits if is_stated_in(one, last_message))
-            if lifted := _take_back_replaced(memory, records, held, replaced, request.quote):
+            if not has_taken_back and (lifted := _take_back_last(memory, known, session, last, request)):
                 found.append(lifted)
-                replaced = ()
-                continue
-        else:
-            records = [known[place] for place in list_named([one.content for one in known], request)]
-            held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
-            if len(records) > 1:
-                found.append(Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote))
-                continue
-            if records and needs_confirmation(request, records[0].content, context):
-                found.append(UnclearRequest(record=records[0], quote=request.quote))
-                continue
-        if records or held:
+            has_taken_back = True
+            continue
+        records = [known[place] for place in list_named([one.content for one in known], request)]
+        held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
+        if len(records) > 1:
+            found.append(Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote))
+        elif records and needs_confirmation(request, records[0].content, context):
+            found.append(UnclearRequest(record=records[0], quote=request.quote))
+        elif records or held:
             found.append(_take_back(memory, records, held, request.quote))
     return found
 
 
-def _take_back_replaced(
-    memory: MemorySystem,
-    records: Sequence[MemoryRecord],
-    held: tuple[str, ...],
-    replaced: Sequence[Replacement],
-    quote: str,
+def _list_forgettable(memory: MemorySystem) -> list[MemoryRecord]:
+    known = [record for _, record in list_preferences(memory)]
+    return known + [one for one in memory.store.records(_FORGETTABLE, with_notes=False) if not one.is_variant]
+
+
+def _take_back_last(
+    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore, request: ForgetRequest
 ) -> Lifted | None:
-    """Take back what replaced other memories, and more; None if there is nothing of the former."""
-    if not replaced:
-        return None
-    with memory.store.group(f"took back “{shorten_content(replaced[0].new)}”"):
-        gone, back = memory.store.take_back(*replaced)
-        if not gone:
-            return None
-        memory.note_restored(back)
-        lifted = _take_back(memory, records, held, quote)
-    return structs.replace(lifted, records=(*gone, *lifted.records), restored=back)
+    """Take back what the user's last message changed in memory, as one change.
+
+    Returns None if it changed nothing and the user can't mean memory: none of it is from this session.
+    """
+    replaced, forgotten = _find_changes(memory, known, session, last)
+    taken = {one.new.id for one in replaced}
+    records = [
+        one
+        for one in known
+        if one.id not in taken and get_session(one) == session and is_stated_in(one.content, last.text)
+    ]
+    held = tuple(one for one in memory.held_limits if is_stated_in(one, last.text))
+    if last.lifted:
+        memory.hold_limits(last.lifted)
+    if not (replaced or forgotten or records or held or last.lifted):
+        is_about_memory = not last.text or any(get_session(one.record) == session for one in memory.store.versions())
+        return Lifted(is_empty=True, quote=request.quote) if request.is_whole and is_about_memory else None
+    if not replaced and not forgotten:
+        lifted = _take_back(memory, records, held, request.quote)
+        return structs.replace(lifted, held_again=last.lifted)
+    back: list[MemoryRecord] = []
+    with memory.store.group(f"took back “{shorten_content([*(one.new for one in replaced), *forgotten][0])}”"):
+        gone, again = memory.store.take_back(*replaced)
+        for one in forgotten:
+            with suppress(UserError):  # another memory says the same
+                back.append(memory.store.restore(one.id))
+        memory.note_restored((*again, *back))
+        lifted = _take_back(memory, records, held, request.quote)
+    records = [*gone, *lifted.records]
+    return structs.replace(lifted, records=tuple(records), restored=(*again, *back), held_again=last.lifted)
+
+
+def _find_changes(
+    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore
+) -> tuple[list[Replacement], list[MemoryRecord]]:
+    """Return what replaced other memories, and what was forgotten, by the user's last message or by an answer to it.
+
+    The change log tells it, so that it is known after a restart, too.
+    """
+    if not last.text or takes_back_last(last.text):
+        return [], []
+    words = list_content_words(last.text)
+    lifts = bool(find_withdrawals(last.text) or find_forget_requests(last.text))
+    live = {one.id: one for one in known}
+    replaced: dict[str, Replacement] = {}
+    forgotten: list[MemoryRecord] = []
+
+    def is_from_user(one: MemoryRecord, at: float) -> bool:
+        if get_session(one) != session or one.provenance is None:
+            return False
+        is_said = any(_contains_word(last.text, words, word) for word in list_content_words(one.content))
+        return is_said if at <= last.at else one.provenance.asserted_by == "user"
+
+    for one in known:
+        if last.since < one.created <= last.at and is_from_user(one, one.created):
+            replaced[one.id] = Replacement(new=one)
+    for version in memory.store.versions():
+        old, until = version.record, version.until
+        if until is None or until <= last.since:
+            continue
+        new = live.get(old.superseded_by or old.id)
+        if new is not None and is_from_user(new, until) and (new.content, new.score) != (old.content, old.score):
+            others = replaced[new.id].old if new.id in replaced else ()
+            replaced[new.id] = Replacement(new=new, old=(*others, old), is_new=new.id != old.id)
+        elif new is None and lifts and version.because == "forgotten" and until <= last.at:
+            forgotten.append(old)
+    return list(replaced.values()), forgotten
 
 
 _FORGETTABLE = ("fact", "note", "discovery", "rule")
