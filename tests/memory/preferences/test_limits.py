@@ -193,6 +193,26 @@ def test_values_of_a_task_habits_of_a_team_and_facts_are_no_lasting_limits(text:
     assert not [one for one in find_limits(text) if one.term != "task"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget it, I'll do it myself",
+        "never mind, I'll push it myself",
+        "ok forget that, I'll deploy myself",
+        "scratch that, I'll run the migration myself",
+        "no worries, I'll do it myself",
+        "leave it, I'll do it myself",
+    ],
+)
+def test_the_end_of_a_request_is_no_limit(text: str) -> None:
+    assert not find_limits(text)
+
+
+@pytest.mark.parametrize("text", ["releases: I'll do it myself", "I'll do the deploys myself", "I'll push myself"])
+def test_what_the_user_does_alone_is_a_limit(text: str) -> None:
+    assert find_limits(text)
+
+
 def test_an_order_that_excludes_something_is_one_limit_beside_a_task() -> None:
     [one] = find_limits("Fix the build. Use uv, not pip.")
     assert (one.content, one.term) == ("use uv, not pip", "unclear")
