@@ -78,6 +78,10 @@ def test_consolidation_saves_no_fact_next_to_a_corrected_limit(make_harness: Mak
         ("wir nutzen hier pip, nicht conda", "nein, poetry", "wir nutzen hier poetry, nicht conda"),
         ("we use npm here, not yarn", "no, yarn", "we use yarn here, not npm"),
         ("I prefer tabs", "no, spaces", "prefer spaces"),
+        ("use npm, not yarn", "no, pnpm", "use pnpm, not yarn"),
+        ("nutze npm, nicht yarn", "nein, pnpm", "nutze pnpm, nicht yarn"),
+        ("utilise npm, pas yarn", "non, pnpm", "utilise pnpm, pas yarn"),
+        ("use npm, não yarn", "não, pnpm", "use pnpm, não yarn"),
     ],
 )
 def test_a_correction_that_is_only_a_value_needs_confirmation(
@@ -108,6 +112,8 @@ def test_a_correction_that_is_only_a_value_needs_confirmation(
         ("we use npm here, not yarn", "Which editor do you use?", "sorry, vim"),
         ("we use npm here, not yarn", "Ok.", "no, look at calc.py"),
         ("benutze nie npm", "Ok.", "nein, pnpm"),
+        ("うちは npm を使います、yarn は使いません", "Ok.", "いいえ、pnpm"),
+        ("我们用 npm，不用 yarn", "Ok.", "不，pnpm"),
     ],
 )
 def test_prohibitions_and_answers_need_no_confirmation(

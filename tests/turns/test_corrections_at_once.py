@@ -117,6 +117,30 @@ def test_corrections_in_other_languages_replace_the_value_immediately(
 
 
 @pytest.mark.parametrize(
+    ("old", "correction", "new"),
+    [
+        ("记住我们用 npm", "不，pnpm", "我们用 pnpm"),
+        ("记住端口是 3128", "不，3129", "端口是 3129"),
+        ("npm を使うと覚えておいて", "いや、pnpm", "pnpm を使う"),
+        ("lembre-se de que usamos Jenkins", "não, Woodpecker", "usamos Woodpecker"),
+        ("lembre-se de que a porta é 9090", "não, 9091", "a porta é 9091"),
+    ],
+)
+def test_a_value_alone_right_after_the_statement_replaces_it(
+    make_harness: MakeHarness, old: str, correction: str, new: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn(old)
+        await harness.turn(correction)
+        assert facts(harness) == [new]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
     ("old", "correction"),
     [
         ("we log to loki", "the logs were moved from loki to kibana"),
