@@ -1,13 +1,14 @@
 """ "Scratch that" after a correction undoes the correction: the replaced memory is valid again."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.consolidation.runner import run_consolidation
-from tests.support.chat_server import text, tool_calls
+from tests.support.chat_server import Reply, text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
 
@@ -192,14 +193,11 @@ def test_clio_says_that_there_is_nothing_to_take_back(
 
 def test_what_a_command_or_the_model_forgot_is_not_taken_back(make_harness: MakeHarness) -> None:
     ids: list[str] = []
-    harness = make_harness(
-        [
-            text("Ok."),
-            text("Ok."),
-            lambda _: tool_calls([("memory_operations", {"operation": "forget", "id": ids[0]})]),
-            *[text("Ok.")] * 3,
-        ]
-    )
+
+    def forget(_: dict[str, Any]) -> Reply:
+        return tool_calls([("memory_operations", {"operation": "forget", "id": ids[0]})])
+
+    harness = make_harness([text("Ok."), text("Ok."), forget, *[text("Ok.")] * 3])
 
     async def run() -> None:
         await harness.turn("remember that the port is 3128")
