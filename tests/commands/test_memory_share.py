@@ -19,9 +19,10 @@ from clio.config.show import describe_withheld
 from clio.config.trust import should_ask_for_trust, trust_project
 from clio.entrypoints import project_setup
 from clio.entrypoints.doctor.checks import DoctorContext, check_team
-from clio.memory.consolidation.stores import ConsolidationStores, copied
+from clio.memory.consolidation.runner import copy_stores
 from clio.memory.portability.data_files import list_file_sets, summarize_file_sets, wipe
 from clio.memory.portability.export import MemoryPaths, make_bundle
+from clio.memory.store.memory_store import MemoryStore
 from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import make_place
 from tests.memory.team.simulation import git
@@ -173,10 +174,10 @@ def test_export_wipe_and_dry_run_include_shared_entries(tmp_path: Path) -> None:
     ann.gets(*said("The port is 8080", by="Bob"))
     places = MemoryPaths(project=ann.project, home=ann.home)
     assert make_bundle(places, redact=str, now=NOW).head.counts == {"knowledge": 1}
-    with copied(ann.ltm.parent, ann.home) as (there, home):
-        ground = ConsolidationStores(ann.project, there, home, redact=str, clock=lambda: NOW)
-        ground.memories.ltm.forget([ground.memories.ltm.read().entries[0].id])
-        assert ground.memories.ltm.read().entries == ()
+    with copy_stores(ann.ltm.parent, ann.home) as (there, home):
+        ltm = MemoryStore(there, home, project=ann.project, redact=str, clock=lambda: NOW, trust_home=home).ltm
+        ltm.forget([ltm.read().entries[0].id])
+        assert ltm.read().entries == ()
     assert ann.texts() == ["The port is 8080"]
     file_sets = list_file_sets(places, ["project"])
     assert [(one.file_set.kind, one.records) for one in summarize_file_sets(places, file_sets)] == [("knowledge", 1)]

@@ -8,9 +8,11 @@ it quotes words of its turn; it is stored with less confidence than what the rul
 """
 
 import re
+import shutil
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from heapq import nlargest
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -18,6 +20,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct, structs
 
+from clio.config.project_links import SHARED_NAME
 from clio.errors import ProviderError, StorageError, UserError
 from clio.memory.consolidation.command_findings import Habits, HabitState, find_fixes
 from clio.memory.consolidation.consolidation import MAX_CHANGES, AskModel, Consolidation, Report, StartedBy, is_same_day
@@ -30,22 +33,15 @@ from clio.memory.consolidation.experiences import (
     list_completed_calls,
     split_into_turns,
 )
+from clio.memory.consolidation.finding_saver import Changes, FindingSaver, digest, fold_text
 from clio.memory.consolidation.later_words import LaterWords
+from clio.memory.consolidation.progress import Progress, read_state, write_state
 from clio.memory.consolidation.stated_facts import find_statements
-from clio.memory.consolidation.stores import (
-    Changes,
-    ConsolidationStores,
-    FindingSaver,
-    Progress,
-    copied,
-    digest,
-    fold_text,
-    promote,
-    read_state,
-    tidy,
-    write_state,
-)
+from clio.memory.consolidation.tidying import Tidying
+from clio.memory.store.change_log import LOG_NAME
+from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import AssertedBy
+from clio.memory.styles.trajectories import Trajectories
 from clio.memory.transcripts.session_text import MEMORY_TOOL
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage, is_turn_start
 from clio.prompt_files import fill_prompt
@@ -432,20 +428,29 @@ class ConsolidationRun:
         self._stopped_by: Literal["", "stopped", "time"] = ""
         self._ask = ask
         self._clock = consolidation.clock
-        self._stores = stores = ConsolidationStores(
-            consolidation.project, folder, person, redact=consolidation.redact, clock=consolidation.clock
+        self._redact = consolidation.redact
+        self._person = person
+        self._memories = MemoryStore(
+            folder,
+            person,
+            project=consolidation.project,
+            redact=consolidation.redact,
+            clock=consolidation.clock,
+            trust_home=person,
         )
-        self._state, problem = read_state(stores.state_file)
+        self._trajectories = Trajectories(folder / "trajectories.jsonl")
+        self._state_file = folder / "sleep.json"
+        self._state, problem = read_state(self._state_file)
         self._errors: list[str] = [problem] if problem else []
         self._write_error = ""
         self._written = self._state
         self._habits = Habits(self._state.habits)
         self._done = Changes()
-        self._saver = FindingSaver(stores, self._done)
-        self._selection = TurnSelection(stores.redact)
+        self._saver = FindingSaver(self._memories, consolidation.redact, self._done)
+        self._selection = TurnSelection(consolidation.redact)
         self._corrections: list[Correction] = []
         self._sessions = Sessions(
-            consolidation.store, self._state.sessions, stores.trajectories.rewards(), consolidation.current
+            consolidation.store, self._state.sessions, self._trajectories.rewards(), consolidation.current
         )
         self._listed: dict[str, Listed] = {}
         self._replayed = self._waiting = 0
@@ -459,7 +464,7 @@ class ConsolidationRun:
         # One group even if the run is killed: each line of the change log carries it, so /memory undo still takes back
         # the whole run.
         at = time.strftime("%d %b %H:%M", time.localtime(self._clock()))
-        with self._stores.logs.group(f"the consolidation of {at}"):
+        with self._memories.group(f"the consolidation of {at}"):
             return self._run(by, dry_run)
 
     def _run(self, by: StartedBy, dry_run: bool) -> Report:
@@ -471,9 +476,14 @@ class ConsolidationRun:
                 self._ask_model(self._ask)
             self._apply_corrections()
             if self._tidies and not self._over():
-                self._state = promote(self._stores, self._state, self._is_over, self._done)
-            if self._tidies and not self._over():
-                self._state = tidy(self._stores, self._state, now, self._is_over, self._done)
+                self._state = Tidying(
+                    self._memories,
+                    self._trajectories,
+                    self._person,
+                    now=now,
+                    is_over=self._is_over,
+                    done=self._done,
+                ).run(self._state)
             self._save(whole=self._tidies and not self._over(), now=now)
         except (StorageError, OSError) as error:
             step = (
@@ -551,7 +561,7 @@ class ConsolidationRun:
             new = [one for one in found if not self._saver.was_saved(one)]
             stated = [structs.replace(one, text=text) for one in new if (text := later.find_final(one))]
             fixed = [fix for fix in fixes if fix.message == experience.message]
-            if stated and not self._stores.memories.project.prepare(self._is_over):
+            if stated and not self._memories.project.prepare(self._is_over):
                 return
             for finding in (*stated, *fixed):
                 self._saver.save(finding, experience.importance)
@@ -618,13 +628,13 @@ class ConsolidationRun:
             state = state.only(self._sessions.ids())
             state = state if is_same_day(state.last_full, now) else structs.replace(state, last_full=now)
         if state != self._written:
-            write_state(self._stores.state_file, state)
+            write_state(self._state_file, state)
         self._state, self._written = state, state
         self._saved = time.monotonic()
 
     def _clean(self, state: HabitState) -> HabitState:
         """Return the habits without those that contain a secret: sessions of other programs are not redacted."""
-        redact = self._stores.redact
+        redact = self._redact
         return HabitState(tallies={key: tally for key, tally in state.tallies.items() if redact(key) == key})
 
     def _report(self, by: StartedBy, at: float, seconds: float, dry_run: bool) -> Report:
@@ -713,6 +723,29 @@ def _save_report(consolidation: Consolidation, report: Report) -> Report:
     return report
 
 
+# The files to copy for a dry run. trusted.json is included because untrusted shared memories are not read.
+_PROJECT_PATTERNS = ("memories*.json*", "ltm*.json", LOG_NAME, "sleep.json", "trajectories*.jsonl")
+_USER_PATTERNS = ("memories*.json*", LOG_NAME, "sleep.person.json", "trusted.json")
+
+
+@contextmanager
+def copy_stores(folder: Path, person: Path) -> Generator[tuple[Path, Path]]:
+    """Yield temporary copies of both folders' stores, for a dry run; they are deleted afterwards. Raises OSError.
+
+    They are in the system's directory for temporary files, readable only by this user.
+    """
+    with tempfile.TemporaryDirectory(prefix="clio-dry-run-") as name:
+        there = (Path(name) / "project" / ".clio", Path(name) / "home")
+        for source, target, patterns in zip((folder, person), there, (_PROJECT_PATTERNS, _USER_PATTERNS), strict=True):
+            target.mkdir(parents=True)
+            for path in (path for pattern in patterns for path in source.glob(pattern) if path.is_file()):
+                shutil.copyfile(path, target / path.name)
+        for name in ("memory", SHARED_NAME):
+            if (folder / name).is_dir():
+                shutil.copytree(folder / name, there[0] / name, symlinks=True)
+        yield there
+
+
 def dry_run(
     consolidation: Consolidation, *, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress
 ) -> Report:
@@ -723,5 +756,5 @@ def dry_run(
     if not consolidation.folder.is_dir():
         return Report(at=consolidation.clock(), dry_run=True)
     # The same code as a real run, so that what is reported is what a real run would do.
-    with copied(consolidation.folder, consolidation.person) as (folder, person):
+    with copy_stores(consolidation.folder, consolidation.person) as (folder, person):
         return ConsolidationRun(consolidation, folder, person, stop=stop, tell=tell).run("hand", dry_run=True)

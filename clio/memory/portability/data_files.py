@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import CorruptDocument, NewerDocument, StorageError, UserError
-from clio.memory.consolidation.stores import ConsolidationState, Progress, read_state, write_state
+from clio.memory.consolidation.progress import ConsolidationState, Progress, read_state, write_state
 from clio.memory.portability.export import MemoryPaths
 from clio.memory.store.change_log import EARLIER_NAME, LOG_NAME, ChangeLog
 from clio.memory.store.ltm_store import LongTermMemory

@@ -7,7 +7,7 @@ docs/architecture.md) apply to the rest.
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -22,12 +22,13 @@ from clio.memory.statement_relation import (
     telling_terms,
     topic_terms,
 )
-from clio.memory.store.ltm_codec import normalize_text
+from clio.memory.store.ltm_codec import normalize_rule_path, normalize_text
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.record import (
     PROJECT_KINDS,
     TRUST,
     Action,
+    Kind,
     MemoryRecord,
     Provenance,
     Saved,
@@ -42,7 +43,7 @@ from clio.prompt_files import fill_prompt
 from clio.text.consolidate import decide_reconsolidation
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S, decay_confidence, smooth_score
-from clio.text.similarity import compute_jaccard, extract_distinctive_words
+from clio.text.similarity import LshIndex, compute_jaccard, compute_signature, extract_distinctive_words
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
 _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)```", re.S)
@@ -496,6 +497,46 @@ def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord
     matches = index.matches(rare)
     best = sorted(matches, key=lambda id: -matches[id])[: _MAX_BY_SUBJECT if is_change else _MAX_SHORT]
     return [record for id in best if (record := index.records[id]).kind == new.kind]
+
+
+OUTDATED_KINDS: tuple[Kind, ...] = ("discovery", "pattern", "rule")
+"""Kinds of statements that a newer one can outdate. An error may have several solutions, a task several workflows."""
+SAME_TIME_S = 2 * 3_600.0
+"""Statements within this time do not outdate each other, such as "worker 1 runs here" and "worker 2 runs there"."""
+
+
+def find_outdated(entries: Sequence[MemoryRecord], facts: Sequence[MemoryRecord] = ()) -> dict[str, str]:
+    """Return the outdated project memories: id → id of the newest memory or fact that contradicts it.
+
+    facts: typed memories, which can outdate project memories of any kind.
+    """
+    found: dict[str, str] = {}
+    for kind in OUTDATED_KINDS:
+        there = [entry for entry in entries if entry.kind == kind]
+        known = {entry.id: entry for entry in (*facts, *there)}
+        alike: LshIndex[str] = LshIndex()
+        signatures = {id: compute_signature(extract_distinctive_words(entry.content)) for id, entry in known.items()}
+        for id, one in signatures.items():
+            alike.add(id, one)
+        for old in there:
+            # Only candidates of the index are compared, since comparing each pair takes quadratic time.
+            near = [known[id] for id in alike.find_candidates(signatures[old.id]) if id != old.id]
+            newer = [new for new in near if _is_outdated_by(old, new)]
+            if newer:
+                found[old.id] = max(newer, key=lambda new: (new.begun, new.id)).id
+    return found
+
+
+def _is_outdated_by(old: MemoryRecord, new: MemoryRecord) -> bool:
+    # Statements about different files do not contradict each other.
+    is_about_others = old.examples and new.examples and set(old.examples).isdisjoint(new.examples)
+    return (
+        new.begun - old.updated >= SAME_TIME_S
+        and get_trust(new) >= get_trust(old)
+        and normalize_rule_path(old.context) == normalize_rule_path(new.context)
+        and not is_about_others
+        and compare_texts(old.content, new.content) == "supersedes"
+    )
 
 
 def _merge_tags(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

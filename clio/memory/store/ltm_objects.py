@@ -235,6 +235,11 @@ class ObjectState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     entry: Json = {}
     kept: ArchivedMemory | None = None
 
+    @property
+    def record(self) -> MemoryRecord:
+        """Return the object as a memory."""
+        return to_record(self.kind, self.entry, self.id)
+
 
 def capture_state(document: LtmDocument, kind: Kind, handle: str, raw: Json, place: int | None = None) -> ObjectState:
     """Return a copy of an object as it is now."""

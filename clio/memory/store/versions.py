@@ -397,39 +397,39 @@ class MemoryChange(Struct, frozen=True, kw_only=True):
     score: float | None = None
 
 
-class UndoneRemoval(Struct, frozen=True, kw_only=True):
-    """A memory that ended at a time, and came back at another because the change that ended it was undone."""
+def read_changed_records(change: Change) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
+    """Return the memories before and after a change, without those that it took from the archive; none for a note."""
+    if change.store == "memory":
+        return find_records(change.before, MemoryRecord), find_records(change.after, MemoryRecord)
+    before, after = (find_records(side, ObjectState) for side in (change.before, change.after))
+    return [state.record for state in before if not state.kept], [state.record for state in after if not state.kept]
 
-    record: MemoryRecord
-    at: float
-    because: Because
-    undone_at: float
 
+def list_undone_removals(logged: Iterable[Logged]) -> Iterator[MemoryChange]:
+    """Yield the end and the return of each memory that an undo brought back.
 
-def list_undone_removals(logged: Iterable[Logged]) -> Iterator[UndoneRemoval]:
-    """Yield the memories that an undo brought back. No version tells of them: they were never in the archive since."""
+    No version tells of them: they were never in the archive since.
+    """
     for one in logged:
-        change = one.change
-        if one.undone_at is None or not change.ended:
+        if one.undone_at is None or not one.change.ended:
             continue
-        later = set(list_record_ids(change.after))
-        typed = find_records(change.before, MemoryRecord) if change.store == "memory" else ()
-        states = find_records(change.before, ObjectState) if change.store == "ltm" else ()
-        project = (to_record(state.kind, state.entry, state.id) for state in states if state.kept is None)
-        for record in (*typed, *project):
-            end = change.ended.get(record.id)
+        before, after = read_changed_records(one.change)
+        later = {record.id for record in after}
+        for record in before:
+            end = one.change.ended.get(record.id)
             if end and not end.is_version and record.id not in later and has_left(end.because):
-                yield UndoneRemoval(
-                    record=record, at=end.at or change.at, because=get_reason(end), undone_at=one.undone_at
-                )
+                at, because = end.at or one.change.at, get_reason(end)
+                gone = Version(record=record, since=record.begun, until=at, because=because, left=True)
+                yield _make_change(gone, "archived", at)
+                yield _make_change(gone, "restored", one.undone_at)
 
 
-def list_changes(versions: Iterable[Version], undone: Iterable[UndoneRemoval] = ()) -> list[MemoryChange]:
+def list_changes(versions: Iterable[Version], undone: Iterable[MemoryChange] = ()) -> list[MemoryChange]:
     """Return every change, newest first.
 
     Args:
         versions: of all memories, oldest first.
-        undone: the memories that an undo brought back.
+        undone: what `list_undone_removals` found.
     """
     listed = list(versions)
     typed = [one for one in listed if one.record.kind not in PROJECT_KINDS]
@@ -439,10 +439,7 @@ def list_changes(versions: Iterable[Version], undone: Iterable[UndoneRemoval] = 
     for one in typed:
         if one.record.superseded_by is not None:
             replaced.setdefault(one.record.superseded_by, []).append(one)
-    changes = [*_list_changes(typed, replaced), *_list_changes(project, {})]
-    for one in undone:
-        gone = Version(record=one.record, since=one.record.begun, until=one.at, because=one.because, left=True)
-        changes += (_make_change(gone, "archived", one.at), _make_change(gone, "restored", one.undone_at))
+    changes = (*_list_changes(typed, replaced), *_list_changes(project, {}), *undone)
     return sorted(changes, key=lambda change: change.at, reverse=True)
 
 

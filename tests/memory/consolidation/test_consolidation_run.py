@@ -8,8 +8,8 @@ import pytest
 
 from clio.errors import ToolFailed, UserError
 from clio.memory.consolidation import runner
+from clio.memory.consolidation.progress import read_state
 from clio.memory.consolidation.runner import run_consolidation
-from clio.memory.consolidation.stores import read_state
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance

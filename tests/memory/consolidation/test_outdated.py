@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.memory.consolidation.stores import SAME_TIME_S, find_outdated
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
+from clio.memory.store.deduplication import SAME_TIME_S, find_outdated
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import AssertedBy, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore

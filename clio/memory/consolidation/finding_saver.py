@@ -1,0 +1,359 @@
+"""Saving what a consolidation run finds, each finding once, and applying corrections to what is stored."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import get_args
+
+from msgspec import Struct, structs
+
+from clio.errors import UserError
+from clio.ids import id_time
+from clio.memory.consolidation.corrections import (
+    Correction,
+    Stated,
+    archive_refuted,
+    make_replacement,
+    match_corrections,
+)
+from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
+from clio.memory.consolidation.value_changes import is_restated
+from clio.memory.store.deduplication import compare_texts, is_known
+from clio.memory.store.memory_store import MemoryStore
+from clio.memory.store.record import (
+    PROJECT_KINDS,
+    MemoryDraft,
+    MemoryRecord,
+    ProjectKind,
+    Provenance,
+    Saved,
+    get_kind_label,
+    shorten_content,
+)
+from clio.memory.store.versions import read_changed_records
+from clio.text.formatting import truncate_line
+
+_RESULT_NAMES = {
+    "merged": "confirmed",
+    "superseded": "superseded",
+    "variant": "variants",
+    "replaced_variant": "variants",
+    "dropped": "dropped",
+}
+_IMPORTANCE, _BY_TURN = 0.5, 0.4
+"""Importance of a fact: 0.5, plus 0.4 × the importance of its turn."""
+_CORRECTED = 0.9
+"""Confidence in a statement with which the user corrected another one."""
+MAX_COMPARED = 50
+"""Number of memories with words of a correction that are compared with it."""
+_CHARS_BEFORE = 500
+"""Number of characters of the message before a correction whose words are searched, too: its end."""
+
+
+class Changes:
+    """What a run has changed so far.
+
+    Attributes:
+        counts: how often each thing happened, with the names of the report's fields.
+        lines: one line for each change.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.lines: list[str] = []
+
+
+class FindingSaver:
+    """Saves findings, each once per run. Findings that an earlier run saved before it was killed are not saved again.
+
+    No model is asked whether two memories are the same: a run must not wait for one.
+
+    Args:
+        redact: removes secrets, as the store does before it saves a text.
+        done: what is saved is added to it.
+    """
+
+    def __init__(self, memories: MemoryStore, redact: Callable[[str], str], done: Changes) -> None:
+        self._memories = memories
+        self._redact = redact
+        self._done = done
+        self._saved_this_run: set[str] = set()
+        self._times: dict[str, float] = {}
+
+    @cached_property
+    def _taken_back(self) -> "_TakenBack":
+        return _find_taken_back(self._memories)
+
+    def save(self, finding: Finding, importance: float = 0.5) -> bool:
+        """Save a finding; return False if it is known or invalid. Raises StorageError, OSError, TimeoutError.
+
+        importance: the importance of its turn, 0.0 to 1.0.
+        """
+        name = digest(finding)
+        if name in self._saved_this_run or self.was_saved(finding):
+            return False
+        self._saved_this_run.add(name)
+        if finding.kind == "fact" and self._is_restated(finding.text, finding.session):
+            return False
+        if finding.kind in ("fact", "preference") and self._taken_back.has(finding, self._redact(finding.text)):
+            return False
+        try:
+            if finding.kind in get_args(ProjectKind):
+                self._save_project_memory(finding)
+            else:
+                self._save_typed_memory(finding, importance)
+        except UserError:
+            return False  # too long, or nothing is left of it without secrets
+        return True
+
+    def was_saved(self, finding: Finding) -> bool:
+        """Whether a finding was saved before, so that what became of it since needs no finding."""
+        text = fold_text(self._redact(finding.text))
+        return any((finding.session, message, text) in self._saved for message in (finding.message, ""))
+
+    @cached_property
+    def _saved(self) -> set[tuple[str, str, str]]:
+        """What was saved before this run saves anything: the session and message it came from, and its folded text.
+
+        What was replaced, forgotten or undone is included: it must not be learned again from the session it came from.
+        What was saved while the user typed has no message.
+        """
+        store = self._memories.project
+        undone = (one.change for one in self._memories.logs.project.read_changes() if one.undone_at is not None)
+        saved = (
+            *store.records(superseded=True),
+            *self._memories.records(PROJECT_KINDS),
+            *(former.record for former in store.formers()),
+            *(record for change in undone for record in read_changed_records(change)[1]),
+        )
+        return {
+            (said.session, said.message, fold_text(record.content))
+            for record in saved
+            if (said := record.provenance) is not None and said.session
+        }
+
+    def _is_restated(self, text: str, session: str) -> bool:
+        """Whether the same session led to a memory that says this and more.
+
+        "The port is 9090 now" has become "the staging server listens on port 9090" when the user typed it.
+        """
+        text = self._redact(text)
+        return any(
+            record.kind == "fact"
+            and record.provenance is not None
+            and record.provenance.asserted_by == "user"
+            and fold_text(record.content) != fold_text(text)
+            and is_restated(text, record.content)
+            for record in self._memories.stated_in(session)
+        )
+
+    def knows(self, finding: Finding) -> bool:
+        """Whether project memory contains the finding at present."""
+        text = fold_text(self._redact(finding.text))
+        entries = self._memories.records(PROJECT_KINDS)
+        return any(entry.kind == finding.kind and fold_text(entry.content) == text for entry in entries)
+
+    def correct(self, corrections: Sequence[Correction]) -> list[Correction]:
+        """Replace facts and discoveries by the corrections that refute them; return corrections that refute none.
+
+        Raises StorageError, OSError, TimeoutError.
+        """
+        discoveries = self._memories.records(("discovery",))
+        matched = match_corrections(corrections, lambda one: self._near(one, discoveries))
+        for correction, refuted in matched:
+            self._replace(correction, refuted)
+        applied = {(correction.message, correction.quote) for correction, _ in matched}
+        return [
+            structs.replace(one, text=self._redact(one.text), quote=self._redact(one.quote))
+            for one in corrections
+            if (one.message, one.quote) not in applied and not self._is_restated(one.text, one.session)
+        ]
+
+    def _near(self, correction: Correction, discoveries: Sequence[MemoryRecord]) -> list[Stated]:
+        """Return the statements in memory that share words with a correction or, as "no, 45" has none, with the message
+        before it.
+        """
+        records = {
+            hit.record.id: hit.record
+            for store in (self._memories.project, self._memories.user)
+            for kind in ("fact", "note")
+            for query in dict.fromkeys((correction.text, correction.before[-_CHARS_BEFORE:]))
+            if query
+            for hit in store.peek(query, MAX_COMPARED, kind)
+        }
+        typed = [self._stated(record) for record in records.values() if not record.is_variant]
+        return typed + [self._stated(entry) for entry in discoveries]
+
+    def _stated(self, record: MemoryRecord) -> Stated:
+        said = record.provenance
+        if record.kind == "discovery":
+            at = max(record.updated, record.begun)
+        else:
+            at = self._times.get(said.message) or id_time(said.message) if said else 0.0
+        # An undone correction must not refute again what the undo restored.
+        at = max(at or record.begun, self._taken_back.restored.get(record.id, 0.0))
+        return Stated(id=record.id, text=record.content, at=at, session=said.session if said else "")
+
+    def _replace(self, correction: Correction, refuted: Sequence[Stated]) -> None:
+        """Save the statement of a correction, and archive what it refutes."""
+        new: MemoryRecord | None = None
+        if text := make_replacement(refuted[0].text, correction):
+            self.save(
+                Finding(
+                    kind="fact",
+                    text=text,
+                    confidence=_CORRECTED,
+                    asserted_by="user",
+                    quote=correction.quote[:QUOTE_CHARS],
+                    session=correction.session,
+                    message=correction.message,
+                    at=correction.at,
+                )
+            )
+            plain = fold_text(self._redact(text))
+            new = next((one for one in self._memories.project.records() if fold_text(one.content) == plain), None)
+        ids = [one.id for one in refuted if new is None or one.id != new.id]
+        title = f"replaced by “{truncate_line(correction.text, 80)}”"
+        gone = archive_refuted(self._memories, ids, new, title)
+        if new is not None:
+            self._forget_short_form(correction, new)
+        self._done.counts["superseded"] += gone
+        if gone and new is None:
+            self._done.lines.append(
+                f"“{truncate_line(refuted[0].text, 100)}” was refuted by “{correction.quote[:100]}”"
+            )
+
+    def _forget_short_form(self, correction: Correction, new: MemoryRecord) -> None:
+        """Archive the correction's own sentence, if it was saved as a fact before it was known what it corrects."""
+        store = self._memories.project
+        short_forms = [
+            record.id
+            for record in store.of_session(correction.session)
+            if record.kind == "fact"
+            and record.id != new.id
+            and record.provenance is not None
+            and record.provenance.message == correction.message
+            and is_restated(record.content, new.content)
+        ]
+        if short_forms:
+            store.forget_all(short_forms, f"part of “{shorten_content(new)}”", "outweighed")
+
+    def _save_typed_memory(self, finding: Finding, importance: float) -> None:
+        said = _provenance(finding)
+        if finding.asserted_by == "model":
+            # An answer may repeat a memory that was put before the question; that does not confirm the memory.
+            hits = self._memories.project.peek(finding.text, MAX_COMPARED, finding.kind)
+            if is_known(finding.text, (hit.record.content for hit in hits)):
+                said = Provenance(asserted_by="model")
+        done = self._memories.add(
+            MemoryDraft(
+                content=finding.text,
+                kind="fact" if finding.kind == "fact" else "preference",
+                importance=_IMPORTANCE + _BY_TURN * importance,
+                examples=finding.files,
+                confidence=finding.confidence,
+                created=finding.at,
+            ),
+            scope="project",
+            provenance=said,
+        )
+        if self._is_outdated(finding, done):
+            if (change := self._memories.logs.last()) is not None:
+                self._memories.revert(change)
+                self._memories.logs.mark([change], is_undone=True)
+            self._done.counts["outdated"] += 1
+            return
+        self._times[finding.message] = finding.at
+        became = _RESULT_NAMES.get(done.action, "facts" if finding.kind == "fact" else "preferences")
+        self._done.counts[became] += 1
+        if became not in ("confirmed", "dropped"):
+            old = f", replacing “{shorten_content(done.other)}”" if done.action == "superseded" and done.other else ""
+            self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(done.record.content, 120)}”{old}")
+
+    def _is_outdated(self, finding: Finding, done: Saved) -> bool:
+        """Whether the memory it replaced was stated later: turns are not replayed in chronological order."""
+        old = done.other if done.action == "superseded" else None
+        if old is None or old.provenance is None:
+            return False
+        said = self._times.get(old.provenance.message) or id_time(old.provenance.message) or old.created
+        return finding.at < said
+
+    def _save_project_memory(self, finding: Finding) -> None:
+        draft = MemoryDraft(
+            kind=finding.kind,
+            content=finding.text,
+            solution=finding.solution,
+            steps=finding.steps,
+            confidence=finding.confidence,
+            examples=finding.files,
+            created=finding.at,
+        )
+        added = self._memories.add(draft, _provenance(finding))
+        self._done.counts[f"{finding.kind}s" if added.is_new else "confirmed"] += 1
+        if added.is_new:
+            self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(added.record.line, 120)}”")
+
+
+class _TakenBack(Struct, frozen=True, kw_only=True):
+    """What the user undid or forgot.
+
+    Attributes:
+        statements: the memories that ended with it, each with the time.
+        restored: when a memory came back because a change was undone, by id.
+    """
+
+    statements: tuple[tuple[MemoryRecord, float], ...]
+    restored: dict[str, float]
+
+    def has(self, finding: Finding, text: str) -> bool:
+        """Whether a finding says what its session led to and the user then took back.
+
+        "Remember that X" is saved as X while the user types; the session's text gives the sentence in other words.
+
+        text: of the finding, without secrets.
+        """
+        return any(
+            record.provenance is not None
+            and record.provenance.session == finding.session
+            and finding.at <= at
+            and (
+                compare_texts(record.content, text) == "same"
+                or is_restated(text, record.content)
+                or is_restated(record.content, text)
+            )
+            for record, at in self.statements
+        )
+
+
+def _find_taken_back(memories: MemoryStore) -> _TakenBack:
+    """Read from both logs what the user undid or forgot."""
+    live = {(one.id, fold_text(one.content)) for one in memories.records()}
+    statements = [
+        (version.record, version.until)
+        for version in memories.versions()
+        if version.left and version.because == "forgotten" and version.until is not None
+    ]
+    restored: dict[str, float] = {}
+    for log in dict.fromkeys((memories.logs.project, memories.logs.user)):
+        for logged in log.read_changes():
+            if (at := logged.undone_at) is not None:
+                before, after = read_changed_records(logged.change)
+                statements += [(one, at) for one in after if (one.id, fold_text(one.content)) not in live]
+                restored |= {one.id: max(at, restored.get(one.id, 0.0)) for one in before}
+    return _TakenBack(statements=tuple(statements), restored=restored)
+
+
+def digest(finding: Finding) -> str:
+    """Return a hash of a finding's content, independent of where it was found."""
+    parts = (finding.kind, finding.text, finding.solution, *finding.steps)
+    return hashlib.sha256("\0".join(map(fold_text, parts)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _provenance(finding: Finding) -> Provenance:
+    return Provenance(session=finding.session, message=finding.message, asserted_by=finding.asserted_by)
+
+
+def fold_text(text: str) -> str:
+    """Return a text in a form in which case and white space make no difference."""
+    return " ".join(text.casefold().split())
