@@ -31,7 +31,7 @@ from clio.memory.store.record import (
     Provenance,
 )
 from clio.storage.documents import check_version, make_corrupt_error, set_file_aside
-from clio.storage.files import open_regular, read_regular, write_atomic
+from clio.storage.files import Stamp, get_stamp, open_regular, read_regular, write_atomic
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
@@ -103,9 +103,15 @@ def _freshness(pairs: Sequence[tuple[str | None, str]]) -> Freshness:
     return "fresh" if all(now == digest for now, digest in pairs) else "drifted"
 
 
+def _list_names(example: str) -> tuple[str, ...]:
+    """Return the file names that an example may mean: itself, and of `path:12` or `path:12-20` also the path."""
+    match = _PATH_WITH_LINES.fullmatch(example)
+    return (example, match[1]) if match else (example,)
+
+
 def _path(root: Path, example: str) -> Path | None:
-    """Return the file that an example names, also as `path:12` or `path:12-20`; None if there is none."""
-    for name in (example, *(match[1] for match in [_PATH_WITH_LINES.fullmatch(example)] if match)):
+    """Return the file that an example names; None if there is none."""
+    for name in _list_names(example):
         try:
             path = (root / name).resolve()
             if path.is_relative_to(root) and path.is_file():
@@ -119,9 +125,8 @@ def _is_missing(root: Path, example: str) -> bool:
     """Whether an example names a file or folder that does not exist; addresses and texts of several lines do not."""
     if "://" in example or "\n" in example:
         return False
-    match = _PATH_WITH_LINES.fullmatch(example)
     try:
-        return not any((root / Path(name).expanduser()).exists() for name in (example, *([match[1]] if match else [])))
+        return not any((root / Path(name).expanduser()).exists() for name in _list_names(example))
     except (OSError, ValueError, RuntimeError):
         return False
 
@@ -738,10 +743,10 @@ class LtmReader:
 
     def read(self) -> Knowledge:
         """Return all memories, the same object if nothing changed. Invalid ones are skipped and stay in the file."""
-        stamp = None if has_shared_memory(self.path.with_name(SHARED_NAME)) else _stamp(self.path)
+        stamp = None if has_shared_memory(self.path.with_name(SHARED_NAME)) else get_stamp(self.path)
         # Shared memories depend on the time and on what the user trusts, too. A file changed a moment ago can be
         # changed again without another time.
-        is_settled = stamp is not None and time.time_ns() - stamp[1] > _MAX_CLOCK_TICK_NS
+        is_settled = stamp is not None and time.time_ns() - stamp[3] > _MAX_CLOCK_TICK_NS
         if is_settled and self._decoded is not None and self._decoded[0] == stamp:
             return self._decoded[1]
         knowledge = self.document().knowledge()
@@ -755,42 +760,24 @@ class LtmReader:
         return dict(zip((entry.id for entry in listed), states, strict=True))
 
     def document(self) -> LtmDocument:
-        """Return the present document, for a change or a look at its objects."""
-        return read_ltm_and_shared(self.path, self._team)
+        """Return the memories in the file and in the shared folder beside it, as of one moment.
 
+        Readers hold no lock. Another process may move memories between the two while they are read; then both are read
+        again.
+        """
+        shared = self.path.with_name(SHARED_NAME)
+        tries = 0
+        while True:
+            tries += 1
+            before = self._stamps()
+            document = read_ltm(self.path)
+            if has_shared_memory(shared) and (team := self._team()).in_use:
+                team.put_into(document)
+            if tries == _MOST_TRIES or self._stamps() == before:
+                return document
 
-def read_ltm_and_shared(path: Path, team: Callable[[], SharedMemories | None]) -> LtmDocument:
-    """Return the memories in `path` and in the shared folder beside it, as of one moment.
-
-    Readers hold no lock. Another process may move memories between the two while they are read; then both are read
-    again. Raises what `read_ltm` raises, and OSError.
-
-    Args:
-        team: returns the shared memory; called only if the shared folder exists.
-    """
-    shared = path.with_name(SHARED_NAME)
-    tries = 0
-    while True:
-        tries += 1
-        before = _stamps(path, shared)
-        document = read_ltm(path)
-        if has_shared_memory(shared) and (found := team()) is not None and found.in_use:
-            found.put_into(document)
-        if tries == _MOST_TRIES or _stamps(path, shared) == before:
-            return document
-
-
-def _stamps(path: Path, shared: Path) -> list[tuple[int, int, int] | None]:
-    """Return a value that differs after any change: every writer replaces a file in one of these folders."""
-    places = [path, shared]
-    if shared.is_dir():
-        places += [shared / kind for kind in PROJECT_KINDS]
-    return [_stamp(place) for place in places]
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        info = path.stat()
-    except OSError:
-        return None
-    return info.st_ino, info.st_mtime_ns, info.st_size
+    def _stamps(self) -> list[Stamp | None]:
+        """Return a value that differs after any change: every writer replaces a file in one of these folders."""
+        shared = self.path.with_name(SHARED_NAME)
+        kinds = PROJECT_KINDS if shared.is_dir() else ()
+        return [get_stamp(place) for place in (self.path, shared, *(shared / kind for kind in kinds))]

@@ -136,21 +136,20 @@ def find_same(kind: Kind, section: Iterable[Any], new: Json) -> Json | None:
     return next((raw for raw in section if is_ltm_object(kind, raw) and get_identity(kind, raw) == wanted), None)
 
 
-def find_same_discovery(section: Iterable[Any], new: Json) -> Json | None:
-    """Return a discovery that says the same as a new one in nearly the same words; None if there is none."""
-    text = get_main_text("discovery", new)
-    known = (raw for raw in section if is_ltm_object("discovery", raw))
-    return next((raw for raw in known if relate_statements(get_main_text("discovery", raw), text) == "same"), None)
+def find_stated(kind: Kind, section: Sequence[Any], new: Json) -> Json | None:
+    """Return the object that a new one states again, of a discovery also one in nearly the same words, or None."""
+    found = find_same(kind, section, new)
+    if found is not None or kind != "discovery":
+        return found
+    known = ((raw, get_main_text(kind, raw)) for raw in section if is_ltm_object(kind, raw))
+    return next((raw for raw, text in known if relate_statements(text, get_main_text(kind, new)) == "same"), None)
 
 
 def find_other_solutions(section: Iterable[Any], new: Json) -> list[Json]:
     """Return the other solutions to the same error, newest first."""
     error, solution = get_identity("solution", new)
-    found: list[Json] = []
-    for raw in section:
-        if is_ltm_object("solution", raw):
-            words = get_identity("solution", raw)
-            found += [raw] if words[0] == error and words[1] != solution else []
+    known = ((raw, get_identity("solution", raw)) for raw in section if is_ltm_object("solution", raw))
+    found = [raw for raw, words in known if words[0] == error and words[1] != solution]
     return sorted(found, key=get_confirmed_at, reverse=True)
 
 
@@ -276,33 +275,19 @@ def find_ends(
     successors: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, End]:
     """Return how the objects of `before` end as they become those of `after`, by id."""
-    later = {one.id: one.entry for one in after if one.kept is None}
+    later = {one.id: one for one in after if one.kept is None}
     found: dict[str, End] = {}
     for one in before:
-        if one.kept is not None or (one.id in later and not is_other_ltm_version(one.kind, one.entry, later[one.id])):
-            continue
-        because: Because = "changed" if one.id in later else why.get(one.id, "forgotten")
-        found[one.id] = End(because=because, successor=successors.get(one.id, ""))
+        if one.kept is None and (one.id not in later or is_other_version(one.record, later[one.id].record)):
+            because: Because = "changed" if one.id in later else why.get(one.id, "forgotten")
+            found[one.id] = End(because=because, successor=successors.get(one.id, ""))
     return found
 
 
-def start_new_version(after: Json, now: float) -> None:
-    """Raise the version of an object and set the time of its meaning; fields of other programs stay."""
-    version = after.get("version", 1)
-    if isinstance(version, int):
-        after["version"] = version + 1
-    set_since(after, now)
-
-
 def set_since(raw: Json, now: float) -> None:
-    """Set the time since when an object has its present meaning, as after restoring it."""
+    """Set the time since when an object has its present meaning; a value of another program stays."""
     if isinstance(raw.get("since", now), int | float):
         raw["since"] = now
-
-
-def is_other_ltm_version(kind: Kind, one: Json, other: Json) -> bool:
-    """Return whether two states of a memory differ in meaning or source, see `is_other_version`."""
-    return is_other_version(to_record(kind, one, ""), to_record(kind, other, ""))
 
 
 # Memories of another file

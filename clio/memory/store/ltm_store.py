@@ -37,21 +37,20 @@ from clio.memory.store.ltm_objects import (
     find_insert_position,
     find_other_solutions,
     find_same,
-    find_same_discovery,
+    find_stated,
     import_document,
     is_in_state,
-    is_other_ltm_version,
     merge_object,
     read_imported_document,
     replace_surrogates,
     restore_states,
     set_since,
-    start_new_version,
 )
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
     SHORT_CHARS,
+    Action,
     Because,
     Kind,
     MemoryDraft,
@@ -118,18 +117,6 @@ class Uses(Struct, frozen=True, kw_only=True):
 
 
 FORMAT = DocumentFormat(schema="clio.ltm_uses", version=1, type=Uses)
-
-
-def _mark_new_versions(
-    document: LtmDocument, now: float, before: Sequence[ObjectState], after: Sequence[ObjectState]
-) -> None:
-    """Set version and time of the memories whose meaning changed, in the document and in `after`."""
-    former = {one.id: one.entry for one in before if one.kept is None}
-    changed = [one for one in after if one.id in former and is_other_ltm_version(one.kind, former[one.id], one.entry)]
-    known = document.by_handle() if changed else {}
-    for one in changed:
-        start_new_version(one.entry, now)
-        start_new_version(known[one.id][1], now)
 
 
 @contextmanager
@@ -234,7 +221,13 @@ class LongTermMemory(LtmReader):
             successors: of replaced memories, the id of the one that took their place.
             stated: the confidence was stated explicitly, see `TeamKnowledge.write`.
         """
-        _mark_new_versions(document, now, before, after)
+        ended = find_ends(before, after, why, successors)
+        changed = [one for one in after if one.id in ended]
+        known = document.by_handle() if changed else {}
+        for raw in (raw for one in changed for raw in (one.entry, known[one.id][1])):
+            if isinstance(version := raw.get("version", 1), int):
+                raw["version"] = version + 1
+            set_since(raw, now)
         document.touch(now)
         change = new_change(
             "ltm",
@@ -243,37 +236,37 @@ class LongTermMemory(LtmReader):
             key=(before or after)[0].id if len(before) + len(after) <= 2 else "",
             before=before or None,
             after=after or None,
-            ended=find_ends(before, after, why, successors),
+            ended=ended,
             restored={get_handle(one.kept.entry): one.id for one in before if one.kept},
         )
         # Log first: a change that was logged but never made is recognised when it is read; the reverse would be lost.
         with _explain_os_errors(self.path), self.log.write_ahead(change):
             self.put(document, now, why, stated=stated)
 
-    def _move_to_archive(
+    def _archive(
         self,
         document: LtmDocument,
         now: float,
         what: str,
         why: Mapping[str, Because],
         successors: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        """Move memories to the archive, and write the file even if there are none.
+    ) -> tuple[MemoryRecord, ...]:
+        """Move memories to the archive and return them.
 
         Args:
+            what: describes the change, with {} for the memories.
             why: the reason for each memory, by id.
             successors: of replaced memories, the id of the one that took their place.
         """
         known = document.by_handle()
-        before = [capture_state(document, known[handle][0], handle, known[handle][1]) for handle in why]
+        before = [capture_state(document, known[id][0], id, known[id][1]) for id in why]
         for one in sorted(before, key=lambda one: -one.place):  # from the end, so that the other places stay valid
             del document.section(one.kind)[one.place]
         if before:
-            self.write(document, now, what, before, (), why, successors)
-            return
-        document.touch(now)
-        with _explain_os_errors(self.path):
-            self.put(document, now)
+            first = before[0]
+            named = f"the {_name_object(first.kind, first.entry)}" if len(before) == 1 else f"{len(before)} memories"
+            self.write(document, now, what.format(named), before, (), why, successors)
+        return tuple(one.record for one in before)
 
     def put(
         self,
@@ -334,11 +327,10 @@ class LongTermMemory(LtmReader):
             section = document.section(kind)
             if kind == "rule":
                 adopt_rule_path(section, new)
-            old = find_same(kind, section, new)
-            if old is None and kind == "discovery":
-                old = find_same_discovery(section, new)
-            if old is not None:
-                raw, before, restored = old, [capture_state(document, kind, document.handle(old), old)], False
+            raw = find_stated(kind, section, new)
+            if raw is not None:
+                action: Action = "confirmed"
+                before = [capture_state(document, kind, document.handle(raw), raw)]
                 set_handle(raw, before[0].id)
                 merge_object(raw, to_record(kind, new, ""), said_at)
             else:
@@ -346,16 +338,16 @@ class LongTermMemory(LtmReader):
                     kept = self.archive.find(kind, new, document)
                 raw = self._new(document, kind, new, kept, said_at)
                 section.insert(find_insert_position(kind, section, raw), raw)
-                before, restored = [ObjectState(kind=kind, id=raw["id"], kept=kept)] if kept else [], kept is not None
+                action = "restored" if kept else "new"
+                before = [ObjectState(kind=kind, id=raw["id"], kept=kept)] if kept else []
             self._bind(raw)
             after = [capture_state(document, kind, raw["id"], raw)]
-            doing = "confirmed" if old is not None else "restored" if restored else "added"
+            doing = "added" if action == "new" else action
             self.write(document, now, f"{doing} the {_name_object(kind, raw)}", before, after)
-            found = to_record(kind, raw, raw["id"])
             others = find_other_solutions(section, raw) if kind == "solution" else []
             return Saved(
-                record=found,
-                action="confirmed" if old is not None else "restored" if restored else "new",
+                record=to_record(kind, raw, raw["id"]),
+                action=action,
                 beside=tuple(document.one(other) for other in others),
             )
 
@@ -394,7 +386,7 @@ class LongTermMemory(LtmReader):
         with self.changing() as (document, now):
             known = document.by_handle()
             wanted = list(dict.fromkeys(find_handle(id, known) for id in ids))
-            return self._leave(document, now, "forgot {}", dict.fromkeys(wanted, "forgotten"))
+            return self._archive(document, now, "forgot {}", dict.fromkeys(wanted, "forgotten"))
 
     def supersede(self, successors: Mapping[str, str]) -> tuple[MemoryRecord, ...]:
         """Move replaced memories to the archive, and return those that were moved.
@@ -408,24 +400,7 @@ class LongTermMemory(LtmReader):
             own = {entry.id for entry in self._own(document.knowledge().entries)}
             going = {old: new for old, new in successors.items() if old in own and new not in successors}
             why: dict[str, Because] = dict.fromkeys(going, "superseded")
-            return self._leave(document, now, "replaced {} by a later statement", why, going)
-
-    def _leave(
-        self,
-        document: LtmDocument,
-        now: float,
-        what: str,
-        why: Mapping[str, Because],
-        successors: Mapping[str, str] = MappingProxyType({}),
-    ) -> tuple[MemoryRecord, ...]:
-        """Move memories to the archive and return them. what: describes the change, with {} for the memories."""
-        known = document.by_handle()
-        gone = tuple(to_record(*known[handle], handle) for handle in why)
-        if gone:
-            first = known[gone[0].id]
-            named = f"the {_name_object(*first)}" if len(gone) == 1 else f"{len(gone)} memories"
-            self._move_to_archive(document, now, what.format(named), why, successors)
-        return gone
+            return self._archive(document, now, "replaced {} by a later statement", why, going)
 
     def prune(
         self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
@@ -441,7 +416,11 @@ class LongTermMemory(LtmReader):
             removed = tuple(entry for entry in entries if entry.id in why)
             if not dry_run:
                 document.metadata["last_pruned"] = now
-                self._move_to_archive(document, now, f"pruned {format_count(len(removed), 'memory')}", why)
+                self._archive(document, now, f"pruned {format_count(len(removed), 'memory')}", why)
+                if not removed:
+                    document.touch(now)
+                    with _explain_os_errors(self.path):
+                        self.put(document, now)
                 if self.team.in_use:
                     with suppress(OSError):  # the files are deleted the next time
                         self.team.tidy()
