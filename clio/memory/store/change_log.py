@@ -301,7 +301,7 @@ class ChangeLog:
     def read_changes(self) -> list[Logged]:
         """Return all changes and when they were undone, those of earlier clio versions first."""
         earlier, lines = self.read_earlier(), self.read().lines
-        undone = {id: line.at for line in lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
+        _, undone = list_marked(lines)
         return [
             *(Logged(change=one, undone_at=undone.get(one.id), is_earlier=True) for one in earlier),
             *(Logged(change=one, undone_at=undone.get(one.id)) for one in lines if isinstance(one, Change)),
@@ -315,7 +315,7 @@ class ChangeLog:
     def undoable(self) -> tuple[Change, ...]:
         """Return the changes that can be undone, oldest first: at most `MAX_UNDO` groups and changes without one."""
         lines = self.read().lines
-        marked = {id for line in lines if isinstance(line, Mark) for id in line.marks}
+        marked, _ = list_marked(lines)
         changes = (*self.read_earlier(), *(line for line in lines if isinstance(line, Change)))
         return _select_newest([one for one in changes if one.what and one.id not in marked])
 
@@ -362,12 +362,18 @@ class ChangeLog:
         write_atomic(self.path, head + b"\n" + data)
 
 
+def list_marked(lines: Sequence[Change | Mark]) -> tuple[set[str], dict[str, float]]:
+    """Return the ids of all changes that cannot be undone any more, and when each undone one was undone."""
+    marks = [line for line in lines if isinstance(line, Mark)]
+    undone = {id: mark.at for mark in marks if mark.is_undone for id in mark.marks}
+    return {id for mark in marks for id in mark.marks}, undone
+
+
 def fold_lines(lines: Sequence[Change | Mark]) -> list[Change | Mark]:
     """Return the lines of a folded log: changes that can be undone, unchanged, and of the others the ended versions."""
     changes = [line for line in lines if isinstance(line, Change)]
     known = {change.id for change in changes}
-    marked = {id for line in lines if isinstance(line, Mark) for id in line.marks}
-    undone = {id: line.at for line in lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
+    marked, undone = list_marked(lines)
     stays = _select_fitting(_select_newest([one for one in changes if one.what and one.id not in marked]))
     left: set[str] = set()
     folded: list[Change | Mark] = []
@@ -405,41 +411,23 @@ def _reduce_to_ended(change: Change, back: Iterable[str]) -> Change | None:
     restored = {id: id for id in back} | change.restored
     if not change.ended and not restored:
         return None
-    records = [raw for raw in _split_records(change.before) if _read_id(raw) in change.ended]
-    return _make_version_change(change, records, change.ended, restored)
+    ids = list_record_ids(change.before)
+    records = decode_json(change.before, type=list[Raw]) if ids else []
+    left = [raw for raw, id in zip(records, ids, strict=True) if id in change.ended]
+    return _make_permanent(change, _encode_raw(left or None), change.ended, restored)
 
 
 def _reduce_to_undone(change: Change, at: float) -> Change | None:
     """Return the records that an undone change had made, as versions that ended then; None if there are none."""
-    records = _split_records(change.after)
-    if not records:
-        return None
-    ended = {_read_id(raw): End(because="undone", at=at, is_version=True) for raw in records}
-    return _make_version_change(change, records, ended, {})
+    ended = {id: End(because="undone", at=at, is_version=True) for id in list_record_ids(change.after)}
+    return _make_permanent(change, change.after, ended, {}) if ended else None
 
 
-def _make_version_change(
-    change: Change, records: Sequence[Raw], ended: Mapping[str, End], restored: Mapping[str, str]
-) -> Change:
-    return Change(
-        id=change.id,
-        at=change.at,
-        store=change.store,
-        what="",
-        key=change.key,
-        before=_encode_raw(records or None),
-        ended=dict(ended),
-        restored=dict(restored),
-        project=change.project,
+def _make_permanent(change: Change, before: Raw, ended: dict[str, End], restored: dict[str, str]) -> Change:
+    """Return the change with nothing but former records and how they ended: it cannot be undone any more."""
+    return structs.replace(
+        change, what="", before=before, after=NOTHING, ended=ended, restored=restored, group="", title="", part=0
     )
-
-
-def _split_records(raw: Raw) -> list[Raw]:
-    """Return the records in `before` or `after` of a change; none for a note, which is a text."""
-    try:
-        return decode_json(raw, type=list[Raw]) if bytes(raw) else []
-    except msgspec.DecodeError:
-        return []
 
 
 def list_record_ids(raw: Raw) -> list[str]:
@@ -448,13 +436,6 @@ def list_record_ids(raw: Raw) -> list[str]:
         return [one.id for one in _id_lists.decode(raw)] if bytes(raw) else []
     except msgspec.DecodeError:
         return []
-
-
-def _read_id(raw: Raw) -> str:
-    try:
-        return decode_json(raw, type=_Id).id
-    except msgspec.DecodeError:
-        return ""
 
 
 def decode_records(raw: Raw, type: type[R]) -> list[R]:
@@ -595,19 +576,20 @@ class ScopeLogs:
         self.project.mark([change.id for change in listed if not change.project], is_undone=is_undone)
 
 
-Revert = Mapping[str, Callable[[Change], object]]
 SHOWN = 3
 """Number of refused parts of a group that are named one by one."""
 
 
-def undo_last(logs: ScopeLogs, revert: Revert, was_made: Callable[[Change], bool] = lambda change: True) -> str:
+def undo_last(
+    logs: ScopeLogs, revert: Callable[[Change], object], was_made: Callable[[Change], bool] = lambda change: True
+) -> str:
     """Revert the newest change, or the newest group as a whole; return what was done, as a sentence.
 
     Of a group, what can be reverted is, and the rest is named. A change that was logged but never made, as when the
     disk was full, is given up without being reported as undone.
 
     Args:
-        revert: by store, the function that reverts a change.
+        revert: reverts a change.
         was_made: whether the effect of a change is in the files.
 
     Raises:
@@ -625,7 +607,7 @@ def undo_last(logs: ScopeLogs, revert: Revert, was_made: Callable[[Change], bool
             for change in changes:
                 try:
                     is_made = was_made(change)
-                    revert[change.store](change)
+                    revert(change)
                     done.append(change)
                     made += is_made
                 except UserError as error:

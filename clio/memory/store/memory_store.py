@@ -687,30 +687,16 @@ class MemoryStore:
 
     def undo(self) -> str:
         """Undo the last change of either scope; return a sentence that names it."""
-        revert = {"ltm": self.ltm.revert, "note": self._revert_note, "memory": self.revert}
-        return undo_last(self.logs, revert, self._was_made)
+        return undo_last(self.logs, self.revert, lambda change: self._store_of(change).was_made(change))
 
     def revert(self, change: Change) -> None:
-        """Undo a change of a fact, event, note or preference. Raises UserError if the record was changed since."""
+        """Undo a change of any memory. Raises UserError if it was changed since."""
         self._store_of(change).revert(change)
 
-    def _store_of(self, change: Change) -> TypedStore:
-        return self._typed["user" if change.key == "user" else "project"]
-
-    def _was_made(self, change: Change) -> bool:
-        """Return whether memory differs from what it was before a change that was logged."""
+    def _store_of(self, change: Change) -> "TypedStore | LongTermMemory | Notes":
         if change.store == "memory":
-            return self._store_of(change).was_made(change)
-        if change.store == "ltm":
-            return self.ltm.was_made(change)
-        from clio.memory.store.notes import was_note_changed
-
-        return was_note_changed(self.keyed_notes, change)
-
-    def _revert_note(self, change: Change) -> None:
-        from clio.memory.store.notes import revert_note
-
-        revert_note(self.keyed_notes, change)
+            return self._typed["user" if change.key == "user" else "project"]
+        return self.ltm if change.store == "ltm" else self.keyed_notes
 
     def _has_text(self, text: str, kind: Kind) -> bool:
         """Return whether a memory of this kind in the project has this text."""

@@ -172,6 +172,28 @@ class Notes:
                 notes[newest.key] = newest
         return tuple(sorted(notes.values(), key=lambda note: (-note.timestamp, note.key)))
 
+    def was_made(self, change: Change) -> bool:
+        """Return whether a note has another content than before a change."""
+        return self._read_content(change.key) != _decode_content(change.before)
+
+    def revert(self, change: Change) -> None:
+        """Restore a note to its state before the change. Raises UserError if it was changed since."""
+        was, now = _decode_content(change.before), self._read_content(change.key)
+        if now == was:
+            return
+        if now != _decode_content(change.after):
+            raise UserError(
+                tr("“{what}” was not undone: the note has been changed since; store it by hand.", what=change.what)
+            )
+        if was is None:
+            self.delete(change.key)
+        else:
+            self.store(change.key, was)
+
+    def _read_content(self, key: str) -> str | None:
+        note = self.retrieve(key)
+        return note.content if note else None
+
     def _page(self, key: str) -> Path | None:
         path = self._folder / f"{key}.md"
         return path if PLAIN.fullmatch(key) and _is_own_file(path) else None
@@ -236,6 +258,11 @@ def _read_page_text(path: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def _decode_content(raw: msgspec.Raw) -> str | None:
+    """Return the content in `before` or `after` of a change; None if there was no note."""
+    return decode_json(raw, type=str) if bytes(raw) else None
+
+
 def note_change(key: str, before: Note | None, content: str | None, *, at: float) -> Change:
     """Return the log entry for a note that gets this content; None deletes it. Raises ValueError like `Notes.store`."""
     if content is not None:
@@ -244,26 +271,3 @@ def note_change(key: str, before: Note | None, content: str | None, *, at: float
     return new_change(
         "note", f"{doing} the note {key!r}", at=at, key=key, before=before.content if before else None, after=content
     )
-
-
-def was_note_changed(notes: Notes, change: Change) -> bool:
-    """Return whether a note has another content than before a change."""
-    note = notes.retrieve(change.key)
-    return (note.content if note else None) != (decode_json(change.before, type=str) if bytes(change.before) else None)
-
-
-def revert_note(notes: Notes, change: Change) -> None:
-    """Restore a note to its state before the change. Raises UserError if it was changed since."""
-    was, became = (decode_json(raw, type=str) if bytes(raw) else None for raw in (change.before, change.after))
-    note = notes.retrieve(change.key)
-    now = note.content if note else None
-    if now == was:
-        return
-    if now != became:
-        raise UserError(
-            tr("“{what}” was not undone: the note has been changed since; store it by hand.", what=change.what)
-        )
-    if was is None:
-        notes.delete(change.key)
-    else:
-        notes.store(change.key, was)

@@ -22,6 +22,7 @@ from clio.memory.store.change_log import (
     Position,
     find_records,
     get_reason,
+    list_marked,
     list_record_ids,
     new_change,
     read_endings,
@@ -34,10 +35,7 @@ from clio.memory.store.ltm_codec import (
     is_ltm_object,
     to_record,
 )
-from clio.memory.store.ltm_objects import (
-    ArchivedMemory,
-    ObjectState,
-)
+from clio.memory.store.ltm_objects import ArchivedMemory, ObjectState
 from clio.memory.store.record import PROJECT_KINDS, Because, Kind, MemoryRecord, has_left, is_other_version
 from clio.memory.store.typed_codec import FormerVersion
 from clio.storage.documents import DocumentFormat, load_document
@@ -163,7 +161,7 @@ class LtmArchive:
 
     def _read_all(self, new: NewLines) -> None:
         self._items, self._handles = [], Counter()
-        undone = {id for line in new.lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
+        _, undone = list_marked(new.lines)
         self._stamp = get_stamp(self._earlier)
         document = load_document(self._earlier, _EARLIER_ARCHIVE)
         for place, kept in enumerate(document.value.entries if document else ()):

@@ -9,8 +9,7 @@ from msgspec import structs
 from clio.errors import NewerDocument, UserError
 from clio.memory.portability.export import Bundle, MemoriesPart, RecordsPart, decode_bundle, encode_bundle, make_bundle
 from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
-from clio.memory.store.change_log import Change, Revert, undo_last
-from clio.memory.store.notes import revert_note
+from clio.memory.store.change_log import undo_last
 from clio.memory.store.record import TYPED_KINDS, AssertedBy, Kind, MemoryDraft, MemoryRecord, Note, Provenance
 from clio.memory.store.typed_store import Scope
 from tests.memory.portability.home_support import BY_MODEL, BY_USER, NOW, MemoryHome, tree
@@ -102,12 +101,7 @@ def test_a_dry_run_counts_and_writes_nothing(here: MemoryHome, bundle: Bundle) -
 def test_an_import_is_undone_as_one_change(here: MemoryHome, bundle: Bundle) -> None:
     here.memories.add(MemoryDraft(content="mine alone", kind="fact"), provenance=BY_USER)
     take(here, bundle)
-
-    def revert(change: Change) -> None:
-        revert_note(here.notes, change)
-
-    ways: Revert = {"ltm": here.ltm.revert, "memory": here.memories.revert, "note": revert}
-    assert undo_last(here.logs, ways).startswith("Undone: the import of all.json")
+    assert undo_last(here.logs, here.memories.revert).startswith("Undone: the import of all.json")
     assert here.live_texts() == {"mine alone"}
     assert here.notes.newest_first() == ()
 

@@ -33,7 +33,7 @@ def names(changes: tuple[Change, ...]) -> list[str]:
     return [change.what for change in changes]
 
 
-def reverted(*refused: str) -> tuple[list[str], dict[str, Callable[[Change], object]]]:
+def reverted(*refused: str) -> tuple[list[str], Callable[[Change], object]]:
     """Return the list of undone changes in order, and a function that undoes; it refuses the named changes."""
     taken: list[str] = []
 
@@ -42,7 +42,7 @@ def reverted(*refused: str) -> tuple[list[str], dict[str, Callable[[Change], obj
             raise UserError(f"“{change.what}” was changed since.")
         taken.append(change.what)
 
-    return taken, {"note": take, "ltm": take, "memory": take}
+    return taken, take
 
 
 def edit(id: str, was: str, becomes: str, at: float = 0.0) -> Change:

@@ -26,7 +26,7 @@ def doings(time: Time) -> list[tuple[str, str]]:
 
 
 def undo(time: Time) -> None:
-    undo_last(time.logs, {"ltm": time.ltm.revert, "memory": time.memories.revert})
+    undo_last(time.logs, time.memories.revert)
 
 
 def test_changes_of_a_memory_are_listed_newest_first(time: Time) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import UserError
-from clio.memory.store.change_log import LOG_NAME, Change, undo_last
-from clio.memory.store.notes import Notes, revert_note
+from clio.memory.store.change_log import LOG_NAME, undo_last
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft
 from clio.memory.store.versions import records_at
 from tests.memory.store.versions_support import DAY, Time, by
@@ -39,12 +38,7 @@ def unchanged(earlier: dict[Path, bytes]) -> bool:
 
 
 def undo(time: Time) -> str:
-    notes = Notes(time.ltm_path.with_name("memory"), lambda: time.now)
-
-    def revert(change: Change) -> None:
-        revert_note(notes, change)
-
-    return undo_last(time.logs, {"ltm": time.ltm.revert, "memory": time.memories.revert, "note": revert})
+    return undo_last(time.logs, time.memories.revert)
 
 
 def said(time: Time) -> set[str]:

@@ -41,7 +41,7 @@ def killed_at(work: Callable[[], object], place: int) -> bool:
 
 
 def undo(time: Time) -> str:
-    return undo_last(time.logs, {"ltm": time.ltm.revert, "memory": time.memories.revert})
+    return undo_last(time.logs, time.memories.revert)
 
 
 def discover(time: Time, text: str) -> str:
