@@ -446,6 +446,11 @@ def decode_records(raw: Raw, type: type[R]) -> list[R]:
         raise UserError(tr("This change cannot be undone ({error}); edit the memory by hand.", error=error)) from error
 
 
+def decode_sides(change: Change, type: type[R]) -> tuple[list[R], list[R]]:
+    """Return the records before and after a change. Raises UserError if they are of another store."""
+    return decode_records(change.before, type), decode_records(change.after, type)
+
+
 def find_records(raw: Raw, type: type[R]) -> list[R]:
     """Return the records in `before` or `after` of a change; none if they are of another store."""
     try:

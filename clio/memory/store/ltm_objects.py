@@ -224,6 +224,12 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
         """Return its kind; None if this clio does not know the kind, or the object is no memory of it."""
         return next((kind for kind in SHAPES if kind == self.kind and is_ltm_object(kind, self.entry)), None)
 
+    @property
+    def record(self) -> MemoryRecord | None:
+        """Return it as a memory; None if its kind is not known."""
+        kind = self.known_kind
+        return to_record(kind, self.entry, get_handle(self.entry)) if kind else None
+
 
 class ObjectState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One object of the file at one moment. kept: set if it was in the archive, not in the file."""

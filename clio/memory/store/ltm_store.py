@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import Struct, structs
 
 from clio.errors import StorageError, UserError
-from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, decode_records, new_change
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, decode_sides, new_change
 from clio.memory.store.ltm_codec import (
     Json,
     LtmDocument,
@@ -464,7 +464,7 @@ class LongTermMemory(LtmReader):
 
     def archived(self) -> tuple[MemoryRecord, ...]:
         """Return the archived memories, the latest archived first."""
-        return self.archive.entries(self.document())
+        return tuple(record for kept in reversed(self.archive.read(self.document())) if (record := kept.record))
 
     def export(self) -> str:
         """Return the whole document as JSON, including unknown fields."""
@@ -503,7 +503,7 @@ class LongTermMemory(LtmReader):
 
     def was_made(self, change: Change) -> bool:
         """Return whether the memories differ from those before a change."""
-        before, after = _decode_sides(change)
+        before, after = decode_sides(change, ObjectState)
         return not is_in_state(self.document(), before, {one.id for one in (*before, *after)})
 
     def revert(self, change: Change) -> MemoryRecord | None:
@@ -513,7 +513,7 @@ class LongTermMemory(LtmReader):
         """
         if change.store != "ltm":
             raise UserError(tr("“{what}” is not a change of project memory; nothing was undone.", what=change.what))
-        before, after = _decode_sides(change)
+        before, after = decode_sides(change, ObjectState)
         with self.changing() as (document, now):
             touched = {one.id for one in (*before, *after)}
             is_made = not is_in_state(document, before, touched)
@@ -565,10 +565,6 @@ class LongTermMemory(LtmReader):
             raw["example_hashes"] = bound
         else:
             raw.pop("example_hashes", None)
-
-
-def _decode_sides(change: Change) -> tuple[list[ObjectState], list[ObjectState]]:
-    return decode_records(change.before, ObjectState), decode_records(change.after, ObjectState)
 
 
 def _name_object(kind: Kind, raw: Json) -> str:

@@ -323,8 +323,10 @@ class MemoryStore:
             return self._set_note(draft.key, draft.content)
         target: Scope = scope or ("user" if draft.kind == "preference" else "project")
         other_kind = _SAME_TO_THE_USER.get(draft.kind) if target == "project" else None
-        if other_kind and self._has_text(self._redact(draft.content), other_kind):
-            draft = structs.replace(draft, kind=other_kind)
+        if other_kind:
+            known = self.records((other_kind,)) if other_kind in PROJECT_KINDS else self.project.each(other_kind)
+            if any(has_same_text(record.content, self._redact(draft.content)) for record in known):
+                draft = structs.replace(draft, kind=other_kind)
         if draft.kind == "discovery" and (provenance is None or provenance.asserted_by != "user"):
             # Otherwise each later prompt would state what the user contradicts.
             from clio.memory.store.deduplication import is_stated_by_user
@@ -458,20 +460,14 @@ class MemoryStore:
         if is_project_id(id):
             return self.ltm.restore(id)
         for store in self._typed.values():
-            found = {record.id for record in store.archived() if record.id.endswith(id.lower())}
+            found = {record.id: record for record in store.archived() if record.id.endswith(id.lower())}
             if len(found) == 1:
-                [wanted] = found
-                text = next(record.content for record in reversed(store.archived()) if record.id == wanted)
+                [wanted] = found.values()
                 for twin in store.records():
-                    if (
-                        twin.id != wanted
-                        and twin.is_live
-                        and not twin.is_variant
-                        and _fold(twin.content) == _fold(text)
-                    ):
+                    if twin.id != wanted.id and not twin.is_variant and has_same_text(twin.content, wanted.content):
                         handle = twin.id[-SHORT_ID:]
                         raise UserError(tr("{handle} says the same; nothing was restored", handle=handle))
-                return store.restore(wanted)
+                return store.restore(wanted.id)
         raise UserError(tr("the archive has no memory {id!r}; `/memory list archive` shows what it has", id=id))
 
     def take_back(self, *replacements: Replacement) -> tuple[tuple[MemoryRecord, ...], tuple[MemoryRecord, ...]]:
@@ -561,10 +557,8 @@ class MemoryStore:
         """
         from clio.memory.store.ltm_store import find_prunable
 
-        def prune_project(*, dry_run: bool) -> Pruned:
-            return self.ltm.prune(max_age_days=max_age_days, min_confidence=min_confidence, dry_run=dry_run)
-
-        project, now = prune_project(dry_run=True), self._clock()
+        project = self.ltm.prune(max_age_days=max_age_days, min_confidence=min_confidence, dry_run=True)
+        now = self._clock()
         removed, why = list(project.removed), dict(project.why)
         kept = project.kept + len(self.notes())
         found: list[tuple[TypedStore, dict[str, PruneReason]]] = []
@@ -579,7 +573,7 @@ class MemoryStore:
         if not dry_run:
             what = f"pruned {format_count(len(removed), 'memory')}"
             with self.group(what) if len(removed) > len(project.removed) else nullcontext():
-                prune_project(dry_run=False)
+                self.ltm.prune(max_age_days=max_age_days, min_confidence=min_confidence)
                 for store, reasons in found:
                     for because in dict.fromkeys(reasons.values()):
                         store.forget_all([id for id, why in reasons.items() if why == because], what, because)
@@ -630,13 +624,13 @@ class MemoryStore:
         with suppress(UserError):
             store, record = self._holding(id)
             return store.versions(record.id)
-        error: UserError | None = None
+        errors: list[UserError] = []
         for store in self._typed.values():
             try:
                 return store.versions(id)
-            except UserError as found:
-                error = error or found
-        raise error or UserError(tr("there is no memory {id!r}", id=id))
+            except UserError as error:
+                errors.append(error)
+        raise errors[0]
 
     def versions(self, kinds: Collection[str] = ALL_KINDS) -> "tuple[Version, ...]":
         """Return every version of all memories of these kinds, oldest first, archived ones too."""
@@ -647,8 +641,7 @@ class MemoryStore:
                 found += (
                     version
                     for version in store.versions()
-                    if store.has(version.record.id)
-                    or not any(other.has(version.record.id) for other in self._typed.values())
+                    if store.has(version.record.id) or not self._lives(version.record.id)
                 )
         if not set(kinds).isdisjoint(PROJECT_KINDS):
             found += self.ltm.versions()
@@ -698,11 +691,6 @@ class MemoryStore:
             return self._typed["user" if change.key == "user" else "project"]
         return self.ltm if change.store == "ltm" else self.keyed_notes
 
-    def _has_text(self, text: str, kind: Kind) -> bool:
-        """Return whether a memory of this kind in the project has this text."""
-        records = self.records((kind,)) if kind in PROJECT_KINDS else self.project.each(kind)
-        return any(has_same_text(record.content, text) for record in records)
-
     def _set_note(self, key: str, content: str) -> Saved:
         """Write a keyed note. Raises ValueError for a key that no note can have."""
         key, content = self._redact(key), self._redact(content)
@@ -744,10 +732,6 @@ def _note_record(key: str, content: str, at: float) -> MemoryRecord:
 
 
 _AGES = (("a day", 1), ("a week", 7), ("a month", 30), ("3 months", 90), ("a year", 365))
-
-
-def _fold(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(".!")
 
 
 _STATES: tuple[Freshness, ...] = ("fresh", "drifted", "gone", "unbound")

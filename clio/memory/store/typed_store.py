@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 
 from clio.errors import CorruptDocument, UserError
 from clio.ids import new_id
-from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, decode_records
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, decode_sides
 from clio.memory.store.memory_index import MemoryIndex, Ranked, rank_records, rank_without_query
 from clio.memory.store.record import (
     SHORT_ID,
@@ -62,6 +62,7 @@ from clio.storage.jsonl import copy_damaged, find_damage_copy, is_truncated_line
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 from clio.text.translation import tr
+from clio.threads import never_stop
 
 if TYPE_CHECKING:
     from clio.memory.store.deduplication import Decision, NearestMemory
@@ -89,10 +90,6 @@ class Compacted(Struct, frozen=True, kw_only=True):
     removed: int
     remaining: int
     merged: int = 0
-
-
-def _never() -> bool:
-    return False
 
 
 class TypedStore:
@@ -441,7 +438,7 @@ class TypedStore:
                     self._append(JournalLine(put=tuple(put), drop=drop))
         return done
 
-    def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = _never) -> Compacted:
+    def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = never_stop) -> Compacted:
         """Archive faded memories, and merge those of the same meaning. Hard limits and explicit rules stay.
 
         Args:
@@ -483,7 +480,7 @@ class TypedStore:
 
         A change logged by a process that died before making it counts as undone.
         """
-        before, after = _decode_sides(change)
+        before, after = decode_sides(change, MemoryRecord)
         with self.changing():
             if not self.was_made(change):
                 return
@@ -505,7 +502,7 @@ class TypedStore:
 
     def was_made(self, change: Change) -> bool:
         """Return whether the records differ from those before a change, apart from uses."""
-        before, after = _decode_sides(change)
+        before, after = decode_sides(change, MemoryRecord)
         former, there = {record.id: record for record in before}, self.index.records
         return not all(_is_unchanged(there.get(one.id), former.get(one.id)) for one in (*before, *after))
 
@@ -545,7 +542,7 @@ class TypedStore:
             )
         return len(gone)
 
-    def prepare(self, stop: Callable[[], bool] = _never) -> bool:
+    def prepare(self, stop: Callable[[], bool] = never_stop) -> bool:
         """Build the similarity index in advance, so that the next memory need not wait for it; False if stopped."""
         return self.index.index_alike(stop)
 
@@ -600,9 +597,12 @@ class TypedStore:
         NewerDocument; OSError.
         """
         for _ in range(100):
-            if self._is_current():
+            seen, size = self._journal_state()
+            is_same_snapshot = self._stamp() == self._snapshot_stamp
+            if is_same_snapshot and (seen, size) == (self._seen, self._read_bytes):
                 break
-            if self._stamp() != self._snapshot_stamp or not self._goes_on():
+            # The journal goes on if it is the one read so far, only longer.
+            if not is_same_snapshot or seen != self._seen or size < self._read_bytes:
                 self._read_snapshot()
             if self._read_journal():
                 break
@@ -619,7 +619,6 @@ class TypedStore:
         Raises OSError; then nothing has changed.
         """
         if self._journal_damaged:
-            self._refuse_uncopied_damage()
             self._fold()
         fd = self._open_journal()
         try:
@@ -640,8 +639,9 @@ class TypedStore:
 
     def _fold(self) -> None:
         """Write a new snapshot and begin a new journal. The lock must be held and the index be up to date."""
-        if self._journal_damaged:
-            self._refuse_uncopied_damage()
+        # A damaged journal is not overwritten if no copy of it can be made.
+        if self._journal_damaged and copy_damaged(self._journal, read_regular(self._journal)) is None:
+            raise OSError(errno.EIO, "it is damaged, and no copy of it could be saved", str(self._journal))
         generation = (self._generation or 0) + 1
         value = Snapshot(generation=generation, records=tuple(self._index.records.values()))
         write_atomic(self.path, encode_document(Document(value=value, unknown=self._unknown), FORMAT))
@@ -649,15 +649,7 @@ class TypedStore:
         self._snapshot_stamp = self._stamp()
         write_atomic(self._journal, self._head())
         self._journal_damaged = False
-        self._remember_journal()
-
-    def _is_current(self) -> bool:
-        return self._snapshot_stamp == self._stamp() and self._journal_state() == (self._seen, self._read_bytes)
-
-    def _goes_on(self) -> bool:
-        """Whether the journal is the one read so far, only longer."""
-        seen, size = self._journal_state()
-        return self._snapshot_stamp is not None and seen == self._seen and size >= self._read_bytes
+        self._seen, self._read_bytes = self._journal_state()
 
     def _read_snapshot(self) -> None:
         self._index.clear()
@@ -738,11 +730,6 @@ class TypedStore:
             moved_to=copy,
         )
 
-    def _refuse_uncopied_damage(self) -> None:
-        """Raise OSError if a damaged journal is to be overwritten and no copy of it can be made."""
-        if copy_damaged(self._journal, read_regular(self._journal)) is None:
-            raise OSError(errno.EIO, "it is damaged, and no copy of it could be saved", str(self._journal))
-
     def _decode_head(self, line: bytes) -> JournalHead:
         try:
             head = decode_json(line, type=JournalHead)
@@ -774,7 +761,7 @@ class TypedStore:
             os.close(fd)
             raise
         if stale:
-            self._remember_journal()
+            self._seen, self._read_bytes = self._journal_state()
         return fd
 
     def _is_of_an_older_generation(self) -> bool:
@@ -784,9 +771,6 @@ class TypedStore:
             return decode_json(first, type=JournalHead).generation < (self._generation or 0)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return False
-
-    def _remember_journal(self) -> None:
-        self._seen, self._read_bytes = self._journal_state()
 
     def _head(self) -> bytes:
         head = JournalHead(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
@@ -846,10 +830,6 @@ def _describe_save(done: Saved) -> str:
     if done.action in ("variant", "replaced_variant") and done.other:
         what += f" as what other sources say of “{shorten_content(done.other)}”"
     return what
-
-
-def _decode_sides(change: Change) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
-    return decode_records(change.before, MemoryRecord), decode_records(change.after, MemoryRecord)
 
 
 def _is_unchanged(now: MemoryRecord | None, then: MemoryRecord | None) -> bool:

@@ -110,14 +110,6 @@ class LtmArchive:
         live = document.by_handle()
         return tuple(item.memory for item in self._items if not item.is_in_file(live))
 
-    def entries(self, document: LtmDocument) -> tuple[MemoryRecord, ...]:
-        """Return the archived memories as records, the latest archived first."""
-        return tuple(
-            to_record(kind, kept.entry, get_handle(kept.entry))
-            for kept in reversed(self.read(document))
-            if (kind := kept.known_kind)
-        )
-
     def find(self, kind: Kind, wanted: Json, document: LtmDocument) -> ArchivedMemory | None:
         """Return the latest archived memory with the same meaning as `wanted`."""
         self._catch_up()
@@ -281,11 +273,7 @@ def list_ltm_versions(
 
     archive: tells of memories that left before clio recorded endings.
     """
-    ended = [
-        (to_record(kind, kept.entry, get_handle(kept.entry)), kept.archived, kept.because)
-        for kept in archive
-        if (kind := kept.known_kind)
-    ]
+    ended = [(record, kept.archived, kept.because) for kept in archive if (record := kept.record)]
     ended += (
         (to_record(one.kind, one.entry, one.id), one.ended, one.because)
         for one in endings
