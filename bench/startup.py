@@ -1,9 +1,9 @@
-"""What starting clio costs, in CPU milliseconds, beside what it cannot cost less than.
+"""Measure the start of clio, compared with Python and with the libraries that it needs.
 
     python bench/startup.py [--runs 15]
 
-Every round runs each row once, so that a busy machine slows all of them alike; printed are medians and ratios.
-CPU is user plus system time of the process and its children. Nothing is asserted here.
+Every round runs each row once, so that other work on the machine slows all of them alike. Prints medians and ratios.
+CPU is the user and system time of the process and its children. Asserts nothing.
 """
 
 import argparse
@@ -20,7 +20,8 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.support.pty_session import PtySession  # noqa: E402 the path must be set first
+from bench.timing import read_cpu_s  # noqa: E402 the path must be set first
+from tests.support.pty_session import PtySession  # noqa: E402
 
 SCRIPT = Path(sys.executable).with_name("clio")
 CLIO = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "clio"]
@@ -35,7 +36,7 @@ Sample = tuple[float, float]
 
 
 class Skipped(Exception):
-    """This row cannot be measured here; says why."""
+    """The row cannot be measured here, for the reason in the message."""
 
 
 def main() -> None:
@@ -44,22 +45,22 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=15)
     runs = parser.parse_args().runs
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder))
+        bench = StartupBench(Path(folder))
         try:
             bench.report(bench.measure(runs))
         finally:
             bench.close()
 
 
-class Bench:
-    """A project, an empty home, a server that answers at once, and the rows measured with them."""
+class StartupBench:
+    """A project, an empty home directory, a server that answers at once, and the rows to measure."""
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"
         self.project.mkdir()
         subprocess.run(["git", "init", "--quiet", str(self.project)], check=True)
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
-        self.env = kept | {"HOME": str(folder), "CLIO_HOME": str(folder / ".clio"), "PYTHONPATH": str(ROOT)}
+        inherited = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
+        self.env = inherited | {"HOME": str(folder), "CLIO_HOME": str(folder / ".clio"), "PYTHONPATH": str(ROOT)}
         self.server = self._serve(folder)
         self.skipped: dict[str, str] = {}
         self.rows: dict[str, Callable[[], dict[str, Sample]]] = {
@@ -70,29 +71,29 @@ class Bench:
         }
 
     def measure(self, runs: int) -> dict[str, list[Sample]]:
-        """Samples of each row; the first round only warms the caches up."""
+        """Return the samples of each row, without the first round, which warms up the caches."""
         samples: dict[str, list[Sample]] = {}
         for round_number in range(runs + 1):
             for name, row in self.rows.items():
                 if name in self.skipped:
                     continue
                 try:
-                    found = row()
+                    parts = row()
                 except Skipped as reason:
                     self.skipped[name] = str(reason)
                     continue
-                for part, sample in found.items():
+                for part, sample in parts.items():
                     if round_number:
                         samples.setdefault(f"{name} {part}".strip(), []).append(sample)
         return samples
 
     def report(self, samples: dict[str, list[Sample]]) -> None:
-        """Print the medians, and each row beside its yardstick."""
+        """Print the medians, and the ratio of each row to what it is compared with."""
         cpu = {name: median(sample[0] for sample in found) for name, found in samples.items()}
         wall = {name: median(sample[1] for sample in found) for name, found in samples.items()}
-        print(f"{'row':<18} {'CPU ms':>8} {'wall ms':>8}   measured against")
+        print(f"{'row':<18} {'CPU ms':>8} {'wall ms':>8}   compared with")
         for name in cpu:
-            print(f"{name:<18} {cpu[name]:>8.1f} {wall[name]:>8.1f}   {self._against(name, cpu)}")
+            print(f"{name:<18} {cpu[name]:>8.1f} {wall[name]:>8.1f}   {self._format_comparison(name, cpu)}")
         for name, reason in self.skipped.items():
             print(f"{name:<18} {'-':>8} {'-':>8}   skipped: {reason}")
 
@@ -103,31 +104,31 @@ class Bench:
             self.server.stdin.close()
             self.server.wait(timeout=10)
 
-    def _against(self, name: str, cpu: dict[str, float]) -> str:
-        yardsticks = {
+    def _format_comparison(self, name: str, cpu: dict[str, float]) -> str:
+        comparisons = {
             "--version": ("python", "aim: 3.00"),
             "shell painted": ("python", "aim: 60 ms"),
             "shell usable": ("libraries", "aim: 2.00"),
             "one-shot": ("openai", "aim: 0.60"),
         }
-        if name not in yardsticks:
+        if name not in comparisons:
             return ""
-        other, aim = yardsticks[name]
+        other, aim = comparisons[name]
         return f"{cpu[name] / cpu[other]:.2f} x {other} ({aim})"
 
     def _run(self, argv: list[str], **env: str) -> Sample:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         process = subprocess.Popen(
             argv, cwd=self.project, env=self.env | {"OPENAI_API_KEY": "sk-none"} | env,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         assert process.stderr is not None
-        said = process.stderr.read()
+        error = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        wall = time.perf_counter() - begun
+        wall = time.perf_counter() - started
         if process.returncode:
-            raise Skipped(f"{' '.join(argv)} ended with {process.returncode}: {said.decode(errors='replace')[-300:]}")
+            raise Skipped(f"{' '.join(argv)} ended with {process.returncode}: {error.decode(errors='replace')[-300:]}")
         return (usage.ru_utime + usage.ru_stime) * 1000, wall * 1000
 
     def _one_shot(self) -> dict[str, Sample]:
@@ -138,18 +139,16 @@ class Bench:
         return {"": sample}
 
     def _shell(self) -> dict[str, Sample]:
-        """Until the prompt is on the screen, and until a typed letter is drawn by the line editor."""
-        if not (ROOT / "clio" / "entrypoints" / "repl.py").exists():
-            raise Skipped("there is no REPL yet")
+        """Measure until the prompt is on the screen, and until the line editor draws a typed letter."""
         if not Path("/proc/self/schedstat").exists():
             raise Skipped("needs Linux to read the CPU time of a running process")
-        begun = time.perf_counter()
+        started = time.perf_counter()
         with PtySession([*CLIO, "--provider", "offline"], cwd=self.project, env=self.env) as shell:
-            _read_until(shell, lambda raw: any(prompt in raw for prompt in PROMPTS))
-            painted = cpu_ms(shell.pid), (time.perf_counter() - begun) * 1000
+            _wait_until(shell, lambda raw: any(prompt in raw for prompt in PROMPTS))
+            painted = read_cpu_s(shell.pid) * 1000, (time.perf_counter() - started) * 1000
             shell.send("W")
-            _read_until(shell, lambda raw: b"W" in raw.rpartition(PROMPTS[0])[2])
-            usable = cpu_ms(shell.pid), (time.perf_counter() - begun) * 1000
+            _wait_until(shell, lambda raw: b"W" in raw.rpartition(PROMPTS[0])[2])
+            usable = read_cpu_s(shell.pid) * 1000, (time.perf_counter() - started) * 1000
             shell.key("backspace")
             shell.key("ctrl-d")
             shell.wait_exit()
@@ -167,17 +166,11 @@ class Bench:
         return process if self.url else None
 
 
-def cpu_ms(pid: int) -> float:
-    """CPU time of a running process so far, over all its threads that still live."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e6
-
-
-def _read_until(shell: PtySession, there: Callable[[bytes], bool]) -> None:
+def _wait_until(shell: PtySession, condition: Callable[[bytes], bool]) -> None:
     end = time.monotonic() + 20
-    while not there(bytes(shell.raw)):
+    while not condition(bytes(shell.raw)):
         if not shell.take_in(0.02) or time.monotonic() > end:
-            raise Skipped(f"the shell did not get there; it said {bytes(shell.raw[-300:])!r}")
+            raise Skipped(f"timeout; the last output: {bytes(shell.raw[-300:])!r}")
 
 
 if __name__ == "__main__":

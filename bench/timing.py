@@ -39,3 +39,9 @@ def append_and_fsync_ms(folder: Path, runs: int) -> float:
         return median_ms(append, runs)
     finally:
         os.close(descriptor)
+
+
+def read_cpu_s(pid: int) -> float:
+    """Return the CPU time of a running process so far in seconds, of all its living threads. Linux only."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(path.read_text(encoding="ascii").split()[0]) for path in threads) / 1e9
