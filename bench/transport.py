@@ -1,6 +1,8 @@
-"""What a request and an event cost over clio's own client and over the openai package, the server's part included.
+"""Measure the CPU time of requests and events with clio's own HTTP client and with the openai package.
 
-python bench/transport.py [lean|openai]
+    python bench/transport.py [lean|openai]
+
+The server runs in the same process and is included.
 """
 
 import asyncio
@@ -13,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from clio.providers.auth import Auth
 from clio.providers.lean_transport import LeanTransport, Transport
 from clio.providers.openai_transport import OpenAITransport
 from tests.support.byte_server import GONE, SSE, ByteServer, chunk
@@ -24,13 +27,13 @@ END = chunk(b"data: [DONE]\n\n") + chunk(b"")
 EVENTS, REQUESTS = 20_000, 1_000
 
 
-async def stream(transport: Transport, most: int = EVENTS) -> None:
-    """One answer, or its first events."""
-    seen = 0
+async def stream(transport: Transport, limit: int = EVENTS) -> None:
+    """Read one answer, or its first `most` events."""
+    count = 0
     async with aclosing(transport.events("/chat/completions", b"{}", lambda: False)) as events:
-        async for together in events:
-            seen += len(together)
-            if seen >= most:
+        async for batch in events:
+            count += len(batch)
+            if count >= limit:
                 break
 
 
@@ -38,17 +41,17 @@ async def measure(kind: str) -> None:
     """Print one row."""
     script = [[SSE + chunk(EVENT) * EVENTS + END]] * 6 + [[SSE + chunk(EVENT) * 3 + END]] * REQUESTS
     async with ByteServer([*script, *[[SSE + chunk(EVENT) * 3, GONE]] * REQUESTS]) as server:
-        transport: Transport = (LeanTransport if kind == "lean" else OpenAITransport)(server.url, "key")
+        transport: Transport = (LeanTransport if kind == "lean" else OpenAITransport)(server.url, Auth("key"))
         await stream(transport)
-        begun = time.process_time()
+        started = time.process_time()
         for _ in range(5):
             await stream(transport)
-        event_us = (time.process_time() - begun) / 5 / EVENTS * 1e6
-        begun = time.process_time()
+        event_us = (time.process_time() - started) / 5 / EVENTS * 1e6
+        started = time.process_time()
         for _ in range(REQUESTS):
             await stream(transport)
-        request_ms = (time.process_time() - begun) / REQUESTS * 1e3
-        for _ in range(REQUESTS):  # each broken off by the client
+        request_ms = (time.process_time() - started) / REQUESTS * 1e3
+        for _ in range(REQUESTS):  # each is cancelled by the client
             await stream(transport, 2)
         await transport.close()
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
