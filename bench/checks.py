@@ -1,9 +1,9 @@
-"""What the checks after edits cost: the same edit steps with `checks: off` and with checks, over real HTTP.
+"""Measure the checks after edits: the same steps with `checks: off` and with checks, over HTTP.
 
     python bench/checks.py [--turns 15]
 
-Each turn has three edits of one file, which has 400 lines. ruff must be on the PATH. The first edit of a turn also pays
-for the look at the file before it is changed.
+Each turn has three edits of one file of 400 lines. ruff must be on the PATH. The first edit of a turn includes the
+check of the file before the change.
 """
 
 import argparse
@@ -28,18 +28,18 @@ EDITS = 3
 
 
 async def time_edits(name: str, body: str, turns: int, *, checked: bool) -> list[list[float]]:
-    """Seconds from the start of each edit to its result on disk, by the edit's place in its turn."""
+    """Return the seconds from the start of each edit to its result on disk, by the position of the edit in its turn."""
     seconds: list[list[float]] = [[] for _ in range(EDITS)]
-    began = 0.0
+    started = 0.0
     place = 0
 
     def emit(event: Event) -> None:
-        nonlocal began, place
+        nonlocal started, place
         if isinstance(event, ToolStarted):
-            began = time.perf_counter()
-        elif isinstance(event, StepFinished) and began:
-            seconds[place].append(time.perf_counter() - began)
-            place, began = place + 1, 0.0
+            started = time.perf_counter()
+        elif isinstance(event, StepFinished) and started:
+            seconds[place].append(time.perf_counter() - started)
+            place, started = place + 1, 0.0
 
     with tempfile.TemporaryDirectory() as folder, ChatServer([]) as server:
         project = Path(folder) / "project"
@@ -63,7 +63,7 @@ async def time_edits(name: str, body: str, turns: int, *, checked: bool) -> list
             finished = await app.run_turn("go")
             assert finished.status == "done", finished.error
         await app.close()
-    return [each[1:] for each in seconds]  # without the first turn, which loads modules
+    return [seconds[1:] for seconds in seconds]  # without the first turn, which loads modules
 
 
 def main() -> None:
@@ -77,10 +77,10 @@ def main() -> None:
     values = "".join(f'  "k{line}": {line},\n' for line in range(400))
     for name, body in (("a.py", python), ("a.json", "{\n" + values + '  "last": "value_0"\n}\n')):
         for checked in (False, True):
-            each = asyncio.run(time_edits(name, body, turns, checked=checked))
-            first, later = statistics.median(each[0]), statistics.median([*each[1], *each[2]])
-            how = "checked" if checked else "off"
-            print(f"{name:8} {how:8} first edit of a turn {first * 1e3:6.1f} ms, later {later * 1e3:6.1f} ms")
+            seconds = asyncio.run(time_edits(name, body, turns, checked=checked))
+            first, later = statistics.median(seconds[0]), statistics.median([*seconds[1], *seconds[2]])
+            setting = "checked" if checked else "off"
+            print(f"{name:8} {setting:8} first edit of a turn {first * 1e3:6.1f} ms, later {later * 1e3:6.1f} ms")
 
 
 if __name__ == "__main__":

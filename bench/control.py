@@ -1,7 +1,8 @@
-"""What taking everything out and in costs: export, import elsewhere, again, into a store that is full, and a wipe.
+"""Measure export, import and deletion of all memories: time and peak memory.
 
-python bench/control.py [--sizes 1000,10000]. Each step runs in a process of its own, which tells its seconds and its
-peak memory; secrets are looked for as in clio itself. Half of the memories are replaced or archived ones.
+    python bench/control.py [--sizes 1000,10000]
+
+Each step runs in its own process. Secrets are replaced as in clio. A quarter of the memories is archived.
 """
 
 import argparse
@@ -29,7 +30,7 @@ COMMON = "the is on server port deploy uses runs database service test".split()
 
 
 def main() -> None:
-    """Measure each size in a folder of its own."""
+    """Measure each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1000,10000")
     sizes = parser.parse_args().sizes
@@ -43,40 +44,43 @@ def main() -> None:
 
 
 def measure(folder: Path, size: int) -> None:
-    """All steps for that many memories."""
-    full, empty, other = (_places(folder / name) for name in ("full", "empty", "other"))
-    _fill(full, size, seed=1)
-    _fill(other, size, seed=2)
-    file = folder / "all.json"
+    """Print a row for each step with `size` memories."""
+    source, empty_store, second_store = (_make_paths(folder / name) for name in ("full", "empty", "other"))
+    _fill_store(source, size, seed=1)
+    _fill_store(second_store, size, seed=2)
+    bundle_path = folder / "all.json"
     steps: list[tuple[str, Callable[[], object]]] = [
-        ("nothing but the imports", lambda: None),
-        ("export", lambda: file.write_bytes(encode_bundle(make_bundle(full, redact=_clean(), now=time.time())))),
-        ("import elsewhere", lambda: _take(empty, file)),
-        ("import again", lambda: _take(empty, file)),
-        ("import beside as many others", lambda: _take(other, file)),
-        ("wipe", lambda: wipe(other, list_file_sets(other, WIPE_SCOPES))),
+        ("imported modules only", lambda: None),
+        (
+            "export",
+            lambda: bundle_path.write_bytes(encode_bundle(make_bundle(source, redact=_make_redact(), now=time.time()))),
+        ),
+        ("import into an empty store", lambda: _import_file(empty_store, bundle_path)),
+        ("import again", lambda: _import_file(empty_store, bundle_path)),
+        ("import into a full store", lambda: _import_file(second_store, bundle_path)),
+        ("wipe", lambda: wipe(second_store, list_file_sets(second_store, WIPE_SCOPES))),
     ]
     for name, step in steps:
-        seconds, peak = _in_a_child(step)
+        seconds, peak = _run_in_child(step)
         print(f"{size:>9,} {name:<28} {seconds:>7.2f} {peak:>9.1f}")
-    print(f"{size:>9,} the file: {file.stat().st_size / 1e6:.1f} MB")
+    print(f"{size:>9,} size of the file: {bundle_path.stat().st_size / 1e6:.1f} MB")
 
 
-def _places(folder: Path) -> MemoryPaths:
-    places = MemoryPaths(project=folder / "project", home=folder / "home")
-    make_folder(places.folder)
-    make_folder(places.home)
-    return places
+def _make_paths(folder: Path) -> MemoryPaths:
+    paths = MemoryPaths(project=folder / "project", home=folder / "home")
+    make_folder(paths.folder)
+    make_folder(paths.home)
+    return paths
 
 
-def _fill(places: MemoryPaths, size: int, seed: int) -> None:
+def _fill_store(paths: MemoryPaths, size: int, seed: int) -> None:
     rng = random.Random(seed)
     vocabulary = [f"{rng.randrange(16**5):05x}w" for _ in range(max(size // 3, 500))]
 
     def text() -> str:
         return " ".join(rng.choice(vocabulary if rng.random() < 0.75 else COMMON) for _ in range(11))
 
-    store = TypedStore(places.memories("project"))
+    store = TypedStore(paths.memories("project"))
     now = time.time()
     records = [
         MemoryRecord(id=new_id(), kind="fact", content=text(), created=now, updated=now, accessed=now, seen=now)
@@ -87,20 +91,20 @@ def _fill(places: MemoryPaths, size: int, seed: int) -> None:
     store.forget_all([record.id for record in records[: size // 4]])
 
 
-def _clean() -> Callable[[str], str]:
+def _make_redact() -> Callable[[str], str]:
     redactor = Redactor()
     return lambda text: redactor.redact(text).text
 
 
-def _take(places: MemoryPaths, file: Path) -> object:
-    bundle = decode_bundle(file.read_bytes(), file)
-    logs = ScopeLogs(places.folder, places.home)
-    setup = ImportSetup(paths=places, logs=logs, by=Provenance(), now=time.time(), redact=_clean())
-    return merge_bundle(setup, bundle, name=file.name)
+def _import_file(paths: MemoryPaths, bundle_path: Path) -> object:
+    bundle = decode_bundle(bundle_path.read_bytes(), bundle_path)
+    logs = ScopeLogs(paths.folder, paths.home)
+    setup = ImportSetup(paths=paths, logs=logs, by=Provenance(), now=time.time(), redact=_make_redact())
+    return merge_bundle(setup, bundle, name=bundle_path.name)
 
 
-def _in_a_child(step: Callable[[], object]) -> tuple[float, float]:
-    """Seconds and peak MiB of a step, in a process that did nothing else."""
+def _run_in_child(step: Callable[[], object]) -> tuple[float, float]:
+    """Run a step in a new process, and return its seconds and peak memory in MiB."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -110,8 +114,8 @@ def _in_a_child(step: Callable[[], object]) -> tuple[float, float]:
         os.write(write_end, f"{time.perf_counter() - start} {peak}".encode())
         os._exit(0)
     os.close(write_end)
-    with os.fdopen(read_end) as heard:
-        seconds, peak = map(float, heard.read().split())
+    with os.fdopen(read_end) as pipe:
+        seconds, peak = map(float, pipe.read().split())
     os.waitpid(child, 0)
     return seconds, peak
 

@@ -1,8 +1,10 @@
-"""Times the export of long sessions and weighs what comes out. `python -m bench.export [MB ...]`, 20 by default.
+"""Measure the time and the size of exported long sessions.
 
-Its data is made here, in a temporary folder: what a coding session has, with answers in Markdown, edits, diffs and
-outputs of a few kilobytes, trimmed every 400 messages; secrets are looked for as in clio itself. The last rows are
-sessions made to be slow: prose alone, brackets, emphasis, and one line of a megabyte in each message.
+    python -m bench.export [MB ...]        20 by default
+
+The generated coding sessions have answers in Markdown, edits, diffs and outputs of a few kilobytes, and are trimmed
+every 400 messages. Secrets are replaced as in clio. The last rows are difficult for the export: prose alone, brackets,
+emphasis, and messages with one line of a megabyte.
 """
 
 import json
@@ -28,10 +30,10 @@ CODE = (
 )
 
 
-def talk(mb: float) -> Iterator[Message]:
-    """Turns of ten messages until they weigh `mb` megabytes."""
-    rng, weight, number = random.Random(0), 0, 0
-    while weight < mb * 1e6:
+def make_coding_session(mb: float) -> Iterator[Message]:
+    """Yield the messages of turns until they have `mb` megabytes."""
+    rng, size, number = random.Random(0), 0, 0
+    while size < mb * 1e6:
         number += 1
         prose = "\n\n".join(" ".join(rng.choices(WORDS, k=60)) for _ in range(3))
         output = "\n".join(f"src/m{rng.randrange(99)}.py:{n}: {' '.join(rng.choices(WORDS, k=8))}" for n in range(180))
@@ -57,18 +59,18 @@ def talk(mb: float) -> Iterator[Message]:
             ToolMessage(tool_call_id="c", content=diff, summary="exit 0"),
             AssistantMessage(content=f"## Done\n\n{prose}\n\n```python\n{CODE * 4}```\n", model="m", usage=usage),
         ]
-        weight += len(prose) * 2 + len(output) + len(diff) + 2 * len(old) + 4 * len(CODE)
+        size += len(prose) * 2 + len(output) + len(diff) + 2 * len(old) + 4 * len(CODE)
         yield from turn
 
 
-def slow(text: str, count: int) -> Iterator[Message]:
-    """The same answer again and again."""
+def repeat_answer(text: str, count: int) -> Iterator[Message]:
+    """Yield the same answer `count` times."""
     for _ in range(count):
         yield AssistantMessage(content=text)
 
 
 def measure(name: str, messages: Iterator[Message]) -> None:
-    """One row for each form."""
+    """Print one row for each format."""
     redactor = Redactor()
     with tempfile.TemporaryDirectory() as folder:
         store = SessionStore(Path(folder))
@@ -84,14 +86,14 @@ def measure(name: str, messages: Iterator[Message]) -> None:
         for form in FORMS:
             start = time.perf_counter()
             text = export_session(store, session.id, form, redact=lambda text: redactor.redact(text).text, now=0.0)
-            took = time.perf_counter() - start
-            print(f"{name:24} {form:5} {took:7.2f} s {len(text.encode()) / 1e6:8.1f} MB {text.count('<'):>10,} tags")
+            seconds = time.perf_counter() - start
+            print(f"{name:24} {form:5} {seconds:7.2f} s {len(text.encode()) / 1e6:8.1f} MB {text.count('<'):>10,} tags")
 
 
 if __name__ == "__main__":
     for mb in [float(word) for word in sys.argv[1:]] or [20.0]:
-        measure(f"{mb:g} MB of coding", talk(mb))
-    measure("20 MB of prose", slow(" ".join(WORDS * 240) + "\n\n", 800))
-    measure("brackets", slow("[" * 30_000 + "](" * 10_000, 20))
-    measure("emphasis", slow("*a _b " * 9_000, 20))
-    measure("lines of a megabyte", slow("x" * 1_000_000, 20))
+        measure(f"{mb:g} MB of coding", make_coding_session(mb))
+    measure("20 MB of prose", repeat_answer(" ".join(WORDS * 240) + "\n\n", 800))
+    measure("brackets", repeat_answer("[" * 30_000 + "](" * 10_000, 20))
+    measure("emphasis", repeat_answer("*a _b " * 9_000, 20))
+    measure("lines of a megabyte", repeat_answer("x" * 1_000_000, 20))

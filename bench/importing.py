@@ -1,7 +1,9 @@
-"""Times `clio import` and weighs its memory. `python -m bench.importing [MB]`, 200 by default.
+"""Measure the time and the memory of `clio import`.
 
-Its data is made here, in a temporary folder: one file of Claude Code and one chat of Gemini CLI, each of that size,
-with outputs of some ten kilobytes of source code; and as many megabytes in files of two. The index is not made.
+    python -m bench.importing [MB]        200 by default
+
+Generates one file of Claude Code and one chat of Gemini CLI of that size, with outputs of about ten kilobytes of source
+code, and as many megabytes in files of 2 MB. The index is not built.
 """
 
 import json
@@ -22,10 +24,10 @@ from clio.security.redaction.redactor import Redactor
 _WORDS = [word for path in Path(__file__).parent.rglob("*.py") for word in path.read_text(encoding="utf-8").split()]
 
 
-def claude_lines(mb: float, session: str) -> Iterator[str]:
-    """The lines of a conversation of so many megabytes."""
-    rng, weight, turn = random.Random(0), 0, 0
-    while weight < mb * 1e6:
+def make_claude_lines(mb: float, session: str) -> Iterator[str]:
+    """Yield the lines of a conversation of `mb` megabytes."""
+    rng, size, turn = random.Random(0), 0, 0
+    while size < mb * 1e6:
         turn += 1
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_760_000_000 + turn))
         common = {"sessionId": session, "timestamp": at, "cwd": "/project"}
@@ -43,15 +45,15 @@ def claude_lines(mb: float, session: str) -> Iterator[str]:
         for place, (kind, message) in enumerate(messages):
             line = common | {"type": kind, "uuid": f"{session}-{turn}-{place}", "message": message}
             data = json.dumps(line | ({"toolUseResult": {"stdout": output}} if place == 3 else {})) + "\n"
-            weight += len(data)
+            size += len(data)
             yield data
 
 
-def gemini_chat(mb: float) -> Iterator[str]:
-    """A chat of so many megabytes, as one document."""
-    rng, weight, turn = random.Random(0), 0, 0
+def make_gemini_chat(mb: float) -> Iterator[str]:
+    """Yield the parts of one JSON document with a chat of `mb` megabytes."""
+    rng, size, turn = random.Random(0), 0, 0
     yield '{"sessionId": "s", "messages": ['
-    while weight < mb * 1e6:
+    while size < mb * 1e6:
         turn += 1
         response = [{"functionResponse": {"response": {"output": _text(rng, 3_000)}}}]
         call = {"id": f"c{turn}", "name": "read_file", "args": {"path": "x.py"}, "result": response}
@@ -60,13 +62,13 @@ def gemini_chat(mb: float) -> Iterator[str]:
             {"id": f"g{turn}", "type": "gemini", "content": _text(rng, 60), "toolCalls": [call]},
         )
         data = ("," if turn > 1 else "") + ",".join(json.dumps(message, indent=1) for message in messages)
-        weight += len(data)
+        size += len(data)
         yield data
     yield "]}"
 
 
 def measure(agent: Agent, folder: Path) -> None:
-    """Import a folder's files and print what it took; to be run in a process of its own."""
+    """Import the files of a folder, and print time and memory. To be run in its own process."""
     files = [
         SourceFile(agent=agent, path=path, size=path.stat().st_size, modified=path.stat().st_mtime_ns)
         for path in sorted(folder.glob("*.json*"))
@@ -81,25 +83,25 @@ def measure(agent: Agent, folder: Path) -> None:
         report = importer.run(files)
         again = importer.run(files, again=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    mb, weights = report.read_bytes / 1e6, f"{before / 1e3:>4.0f} → {peak / 1e3:>4.0f} MB"
+    mb, memory = report.read_bytes / 1e6, f"{before / 1e3:>4.0f} → {peak / 1e3:>4.0f} MB"
     print(
         f"{agent:<8} {len(files):>4} files {mb:>6.0f} MB {report.messages:>7,} messages  {report.seconds:>6.1f} s "
-        f"{mb / report.seconds:>5.0f} MB/s   again {again.seconds:>5.1f} s   {weights}"
+        f"{mb / report.seconds:>5.0f} MB/s   again {again.seconds:>5.1f} s   {memory}"
     )
 
 
 def main(mb: float) -> None:
-    """Make the data and measure."""
+    """Generate the data and measure."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        one, many, chat = (root / part for part in ("one", "many", "chat"))
-        for folder in (one, many, chat):
+        single, small_files, chat = (root / part for part in ("one", "many", "chat"))
+        for folder in (single, small_files, chat):
             folder.mkdir()
-        _write(one / "one.jsonl", claude_lines(mb, "one"))
+        _write(single / "one.jsonl", make_claude_lines(mb, "one"))
         for number in range(max(int(mb / 2), 1)):
-            _write(many / f"{number}.jsonl", claude_lines(2, f"s{number}"))
-        _write(chat / "session-1.json", gemini_chat(mb))
-        for agent, folder in (("claude", one), ("claude", many), ("gemini", chat)):
+            _write(small_files / f"{number}.jsonl", make_claude_lines(2, f"s{number}"))
+        _write(chat / "session-1.json", make_gemini_chat(mb))
+        for agent, folder in (("claude", single), ("claude", small_files), ("gemini", chat)):
             subprocess.run([sys.executable, "-m", "bench.importing", "measure", agent, folder], check=True)
 
 

@@ -1,8 +1,8 @@
-"""What MCP servers cost: the start of clio, the first turn, a call. CPU and wall milliseconds, medians.
+"""Measure MCP servers: a run of clio with one, its start, and calls. CPU and wall-clock milliseconds, medians.
 
     python bench/mcp_client.py [--runs 7]
 
-"known": its tools were kept by an earlier session, so it is not started. Nothing is asserted here.
+"known": its tools are in the cache of an earlier session, so that it is not started. Asserts nothing.
 """
 
 import argparse
@@ -28,54 +28,54 @@ PEER = ("-S", "-m", "tests.support.mcp_peer")
 
 
 def main() -> None:
-    """Print a row for each thing that is measured."""
+    """Print a row for each measurement."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=7)
     runs = parser.parse_args().runs
     with tempfile.TemporaryDirectory() as folder:
-        first_turns(Path(folder), runs)
-        begun, cpu = time.perf_counter(), time.process_time()
+        measure_first_turns(Path(folder), runs)
+        started, cpu = time.perf_counter(), time.process_time()
         load_sdk()
-        row("import of the SDK, once", [(time.process_time() - cpu, time.perf_counter() - begun)])
-        asyncio.run(calls(Path(folder) / "calls", runs))
+        print_row("import of the SDK, once", [(time.process_time() - cpu, time.perf_counter() - started)])
+        asyncio.run(measure_calls(Path(folder) / "calls", runs))
 
 
-def first_turns(folder: Path, runs: int) -> None:
-    """`clio -p` from start to end, with an answer that comes at once."""
+def measure_first_turns(folder: Path, runs: int) -> None:
+    """Measure `clio -p` with a model that answers at once."""
     project = folder / "project"
     project.mkdir()
     entry = {"command": sys.executable, "args": PEER, "env": {"PYTHONPATH": str(ROOT)}}
-    for label, servers, keeps in (
+    for label, servers, keeps_cache in (
         ("clio -p, no server", {}, True),
         ("clio -p, one server, known", {"peer": entry}, True),
-        ("clio -p, one server, never asked", {"peer": entry}, False),
+        ("clio -p, one server, unknown", {"peer": entry}, False),
     ):
         home = folder / label.replace(" ", "-")
         home.mkdir()
         (home / "mcp.yaml").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
         with ChatServer(lambda body: text("Done.")) as server:
             env = {**os.environ, "CLIO_HOME": str(home), "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x"}
-            once(project, env)
+            run_clio(project, env)
             samples: list[tuple[float, float]] = []
             for _ in range(runs):
-                if not keeps:
+                if not keeps_cache:
                     (project / ".clio" / "cache" / "mcp.json").unlink(missing_ok=True)
-                samples.append(once(project, env))
-            row(label, samples)
+                samples.append(run_clio(project, env))
+            print_row(label, samples)
 
 
-def once(project: Path, env: dict[str, str]) -> tuple[float, float]:
-    """CPU and wall seconds of one run, children counted."""
-    before, begun = os.times(), time.perf_counter()
+def run_clio(project: Path, env: dict[str, str]) -> tuple[float, float]:
+    """Run clio once, and return its CPU and wall-clock seconds with those of its children."""
+    before, started = os.times(), time.perf_counter()
     command = [sys.executable, "-m", "clio", "-p", "hello", "--model", "m", "--cwd", str(project)]
     subprocess.run(command, env={**env, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return cpu, time.perf_counter() - begun
+    return cpu, time.perf_counter() - started
 
 
-async def calls(folder: Path, runs: int) -> None:
-    """A start, and a hundred calls."""
+async def measure_calls(folder: Path, runs: int) -> None:
+    """Measure a start of the server, and a hundred calls."""
     server = McpServer(
         name="peer", where="", own=True, command=sys.executable, args=PEER, env={"PYTHONPATH": str(ROOT)}
     )
@@ -83,20 +83,20 @@ async def calls(folder: Path, runs: int) -> None:
     hundred = (0.0, 0.0)
     for _ in range(runs):
         servers = McpServers([server], [], project=ROOT, env=os.environ, folder=None)
-        begun, cpu = time.perf_counter(), time.process_time()
+        started, cpu = time.perf_counter(), time.process_time()
         await servers.settle()
-        starts.append((time.process_time() - cpu, time.perf_counter() - begun))
-        begun, cpu = time.perf_counter(), time.process_time()
+        starts.append((time.process_time() - cpu, time.perf_counter() - started))
+        started, cpu = time.perf_counter(), time.process_time()
         for number in range(100):
             await servers.call("peer", "add", {"a": number}, lambda line: None)
-        hundred = (time.process_time() - cpu, time.perf_counter() - begun)
+        hundred = (time.process_time() - cpu, time.perf_counter() - started)
         await servers.close()
-    row("start and lists of one server", starts)
-    row("100 calls of a tool", [hundred])
+    print_row("start and lists of one server", starts)
+    print_row("100 calls of a tool", [hundred])
 
 
-def row(label: str, samples: list[tuple[float, float]]) -> None:
-    """One line of the table."""
+def print_row(label: str, samples: list[tuple[float, float]]) -> None:
+    """Print one row of the table."""
     cpu, wall = (1000 * median(sample[place] for sample in samples) for place in (0, 1))
     print(f"{label:<36} {cpu:7.0f} ms CPU {wall:7.0f} ms")
 

@@ -1,4 +1,4 @@
-"""What `clio mcp` costs: from the start of the process to its first answer, and one call after another.
+"""Measure `clio mcp`: from the start of the process to its first answer, and calls of its tools.
 
 python bench/mcp_server.py
 """
@@ -15,11 +15,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS, CALLS = 7, 200
-HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "0"}}
+INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "0"}}
 
 
 def children_cpu_s() -> float:
-    """Processor time of the processes that have ended, in seconds."""
+    """Return the CPU time of the child processes that have ended, in seconds."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -36,7 +36,7 @@ class Server:
             stdout=subprocess.PIPE,
             env=env,
         )
-        self.ask(0, "initialize", HELLO)
+        self.ask(0, "initialize", INITIALIZE)
 
     def ask(self, id: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
         assert self.process.stdin and self.process.stdout
@@ -58,7 +58,7 @@ class Server:
 
 
 def cpu_ms(*arguments: str) -> float:
-    """What a run of Python with these arguments costs, in milliseconds of processor time."""
+    """Return the mean CPU time of running Python with these arguments, in milliseconds."""
     before = children_cpu_s()
     for _ in range(RUNS):
         subprocess.run([sys.executable, *arguments], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
@@ -77,13 +77,14 @@ def main() -> None:
             walls.append((time.perf_counter() - start) * 1000)
             server.end()
         cpu = (children_cpu_s() - before) / RUNS * 1000
-        print(f"start to the answer to initialize: {statistics.median(walls):.0f} ms; {cpu:.0f} ms of processor time")
+        print(f"start to the answer to initialize: {statistics.median(walls):.0f} ms; {cpu:.0f} ms of CPU time")
         print(f"without the SDK, clio memory count: {cpu_ms('-m', 'clio', 'memory', 'count', '--cwd', name):.0f} ms")
         server = Server(folder)
-        words = [f"{'abcdefghij'[n // 20] * 3}{'abcdefghijklmnopqrst'[n % 20] * 3} digs" for n in range(CALLS)]
-        kept = [server.call_ms(n + 1, "remember", content=word, type="event") for n, word in enumerate(words)]
-        found = [server.call_ms(n + 1, "recall", query=word) for n, word in enumerate(words)]
-        print(f"remember: {statistics.median(kept):.1f} ms; recall: {statistics.median(found):.1f} ms (medians)")
+        texts = [f"{'abcdefghij'[n // 20] * 3}{'abcdefghijklmnopqrst'[n % 20] * 3} digs" for n in range(CALLS)]
+        remember_ms = [server.call_ms(n + 1, "remember", content=text, type="event") for n, text in enumerate(texts)]
+        recall_ms = [server.call_ms(n + 1, "recall", query=text) for n, text in enumerate(texts)]
+        remember, recall = statistics.median(remember_ms), statistics.median(recall_ms)
+        print(f"remember: {remember:.1f} ms; recall: {recall:.1f} ms (medians)")
         server.end()
 
 

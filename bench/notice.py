@@ -1,9 +1,9 @@
-"""What share of the limits developers state is caught, and how many ordinary requests are taken for one.
+"""Measure the share of stated limits that is detected, and how many ordinary requests are mistaken for one.
 
     python bench/notice.py [--misses]
 
-Measured on bench/data/stated_limits.jsonl, whose lines were written before the grammar and split at random: the grammar
-was improved on the development half alone. --misses prints what goes wrong in that half.
+The lines of bench/data/stated_limits.jsonl were written before the grammar and split at random; the grammar was only
+improved with the development half. --misses prints the errors in that half.
 """
 
 import json
@@ -22,12 +22,12 @@ LINES = Path(__file__).parent / "data" / "stated_limits.jsonl"
 
 
 def read_lines() -> list[dict[str, Any]]:
-    """The lines with their labels."""
+    """Return the lines with their labels."""
     return [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()]
 
 
 def is_caught(span: str, found: tuple[StatedLimit, ...]) -> bool:
-    """Whether a limit's content has at least half of the span's words, or is a part of it of two words or more."""
+    """Return whether a limit has at least half of the words of `span`, or consists of two or more of them."""
     words = set(WORD.findall(span.lower()))
     contents = [set(WORD.findall(one.content.lower())) for one in found]
     return any(
@@ -36,7 +36,7 @@ def is_caught(span: str, found: tuple[StatedLimit, ...]) -> bool:
 
 
 def measure(half: str, *, misses: bool) -> None:
-    """Print one line of shares for one half of the lines."""
+    """Print one row for one half of the lines."""
     stated = caught = lasting = scoped = saved = false_saved = false_lasting = false_any = ordinary = 0
     for line in read_lines():
         if line["half"] != half:
@@ -45,24 +45,24 @@ def measure(half: str, *, misses: bool) -> None:
         limits = line["limits"]
         for limit in limits:
             stated += 1
-            mine = [one for one in found if is_caught(limit["text"], (one,))]
-            caught += bool(mine)
-            if misses and not mine:
+            matches = [one for one in found if is_caught(limit["text"], (one,))]
+            caught += bool(matches)
+            if misses and not matches:
                 print(f"  MISSED {limit['text']!r} in {line['text'][:160]!r} found {[one.content for one in found]}")
-            if not mine:
+            if not matches:
                 continue
             if limit["lasting"]:
                 lasting += 1
-                saved += any(one.term == "lasting" for one in mine)
-                right = any(one.scope == limit["scope"] for one in mine)
-                scoped += right
-                if misses and all(one.term == "task" for one in mine):
+                saved += any(one.term == "lasting" for one in matches)
+                has_scope = any(one.scope == limit["scope"] for one in matches)
+                scoped += has_scope
+                if misses and all(one.term == "task" for one in matches):
                     print(f"  TASK ONLY {limit['text']!r} in {line['text'][:100]!r}")
-                if misses and not right:
+                if misses and not has_scope:
                     print(f"  SCOPE not {limit['scope']}: {limit['text']!r}")
             else:
-                false_saved += any(one.term == "lasting" for one in mine)
-                if misses and any(one.term == "lasting" for one in mine):
+                false_saved += any(one.term == "lasting" for one in matches)
+                if misses and any(one.term == "lasting" for one in matches):
                     print(f"  SAVED though for a task: {limit['text']!r}")
         if not limits:
             ordinary += 1
@@ -79,15 +79,15 @@ def measure(half: str, *, misses: bool) -> None:
 
 
 def cost() -> None:
-    """Print what finding limits costs, once the patterns are compiled."""
+    """Print the time of finding limits with compiled patterns."""
     lines = [line["text"] for line in read_lines()]
     for text in lines:
         find_limits(text)
     begin = time.perf_counter()
     for text in lines:
         find_limits(text)
-    each = (time.perf_counter() - begin) / len(lines)
-    print(f"\ntime: {each * 1000:.2f} ms for a usual message", end="")
+    seconds = (time.perf_counter() - begin) / len(lines)
+    print(f"\ntime: {seconds * 1000:.2f} ms for an average message", end="")
     for size in (10_000, 100_000):
         text = ("\n".join(lines) * 10)[:size]
         begin = time.perf_counter()

@@ -1,8 +1,8 @@
-"""What the three protocols cost beside each other: decoding an event, and one whole question in a process of its own.
+"""Compare the three protocols: the CPU time of decoding an event, and of one question in a new process.
 
-python bench/protocols.py [ROUNDS]
+    python bench/protocols.py [ROUNDS]
 
-Fails where an event costs more than 15 µs, or a question over Responses or Messages more than 1.05 x one over chat.
+Fails if an event takes more than 15 µs, or a question with Responses or Messages more than 1.05 times one with chat.
 The server is on this machine and answers at once; CPU time is that of the clio process alone.
 """
 
@@ -26,13 +26,13 @@ from clio.providers.responses import ResponsesDecoder
 
 ROOT = Path(__file__).resolve().parent.parent
 PIECES = 400
-MOST_US, MOST_RATIO = 15.0, 1.05
+MAX_EVENT_US, MAX_RATIO = 15.0, 1.05
 PATHS = {"chat": "/chat/completions", "responses": "/responses", "messages": "/messages"}
 DECODERS: dict[str, Any] = {"chat": ChatDecoder, "responses": ResponsesDecoder, "messages": MessagesDecoder}
 
 
-def stream_of(protocol: str, pieces: int = PIECES) -> bytes:
-    """An answer of so many pieces of text, as its maker's server sends it."""
+def make_stream(protocol: str, pieces: int = PIECES) -> bytes:
+    """Return an answer of `pieces` pieces of text, as a server of this protocol sends it."""
     deltas = [f" word{number}" for number in range(pieces)]
     rows: list[dict[str, Any]]
     if protocol == "chat":
@@ -59,9 +59,9 @@ def stream_of(protocol: str, pieces: int = PIECES) -> bytes:
     else:
         delta = {"type": "content_block_delta", "index": 0}
         usage = {"input_tokens": 9_000, "output_tokens": 1}
-        opened = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}
+        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}
         rows = [
-            {"type": "message_start", "message": opened},
+            {"type": "message_start", "message": message},
             {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
             *(delta | {"delta": {"type": "text_delta", "text": piece}} for piece in deltas),
             {"type": "content_block_stop", "index": 0},
@@ -71,22 +71,22 @@ def stream_of(protocol: str, pieces: int = PIECES) -> bytes:
     return b"".join(b"event: %b\ndata: %b\n\n" % (row["type"].encode(), json.dumps(row).encode()) for row in rows)
 
 
-def event_us(protocol: str) -> float:
-    """Microseconds of CPU from the bytes of an event to its chunk, the best of five."""
-    body = stream_of(protocol, 20_000)
+def measure_event_us(protocol: str) -> float:
+    """Return the CPU time from the bytes of an event to its chunk in µs, the best of five runs."""
+    body = make_stream(protocol, 20_000)
     best = float("inf")
     for _ in range(5):
-        begun = time.process_time()
+        started = time.process_time()
         decoder, count = DECODERS[protocol](), 0
         for data in EventStream().feed(body):
             if not data.startswith(b"[DONE]"):
                 decoder.take(json.loads(data))
                 count += 1
-        best = min(best, (time.process_time() - begun) / count)
+        best = min(best, (time.process_time() - started) / count)
     return best * 1e6
 
 
-STREAMS = {path: stream_of(protocol) for protocol, path in PATHS.items()}
+STREAMS = {path: make_stream(protocol) for protocol, path in PATHS.items()}
 
 
 class Server(BaseHTTPRequestHandler):
@@ -113,8 +113,8 @@ class Server(BaseHTTPRequestHandler):
         return
 
 
-def question_s(protocol: str, url: str, folder: str) -> float:
-    """Seconds of CPU of one `clio -p` over a protocol."""
+def measure_question_s(protocol: str, url: str, folder: str) -> float:
+    """Return the CPU seconds of one `clio -p` with a protocol."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("CLIO_", "OPENAI_"))}
     env |= {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k", "CLIO_MODEL": "m", "CLIO_API": protocol}
     env |= {"CLIO_HOME": f"{folder}/home", "PYTHONPATH": str(ROOT)}
@@ -125,33 +125,33 @@ def question_s(protocol: str, url: str, folder: str) -> float:
             env,
             file_actions=[(os.POSIX_SPAWN_DUP2, sink.fileno(), 1), (os.POSIX_SPAWN_DUP2, sink.fileno(), 2)],
         )
-        _, status, used = os.wait4(pid, 0)
+        _, status, usage = os.wait4(pid, 0)
     assert status == 0, f"a question over {protocol} failed"
-    return used.ru_utime + used.ru_stime
+    return usage.ru_utime + usage.ru_stime
 
 
 def main() -> int:
-    """Measure, print, and say whether the limits hold."""
+    """Measure and print. Return 1 if a limit is exceeded."""
     rounds = int(sys.argv[1]) if sys.argv[1:] else 15
-    costs = {protocol: event_us(protocol) for protocol in PATHS}
+    event_us_by_protocol = {protocol: measure_event_us(protocol) for protocol in PATHS}
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     seconds: dict[str, list[float]] = {protocol: [] for protocol in PATHS}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(rounds + 1):
             for protocol in PATHS:
-                taken = question_s(protocol, f"http://127.0.0.1:{server.server_port}/v1", folder)
-                if number:  # the first of each warms the caches
-                    seconds[protocol].append(taken)
+                cpu_s = measure_question_s(protocol, f"http://127.0.0.1:{server.server_port}/v1", folder)
+                if number:  # the first round warms up the caches
+                    seconds[protocol].append(cpu_s)
     server.shutdown()
     chat = statistics.median(seconds["chat"])
     ok = True
     for protocol in PATHS:
-        middle = statistics.median(seconds[protocol])
-        ok = ok and costs[protocol] <= MOST_US and middle <= MOST_RATIO * chat
-        question = f"{middle * 1e3:6.1f} ms a question   {middle / chat:5.3f} x chat"
-        print(f"{protocol:<10} {costs[protocol]:5.1f} us an event   {question}")
-    print("within the limits" if ok else "over the limits")
+        median_s = statistics.median(seconds[protocol])
+        ok = ok and event_us_by_protocol[protocol] <= MAX_EVENT_US and median_s <= MAX_RATIO * chat
+        question = f"{median_s * 1e3:6.1f} ms per question   {median_s / chat:5.3f} x chat"
+        print(f"{protocol:<10} {event_us_by_protocol[protocol]:5.1f} us per event   {question}")
+    print("within the limits" if ok else "limits exceeded")
     return 0 if ok else 1
 
 

@@ -1,9 +1,9 @@
-"""How well secrets are found: recall over made-up ones, whole and halved, false alarms in files, what a stream costs.
+"""Measure the redaction of secrets: recall on generated secrets, false alarms in files, the time in streams.
 
-python -m bench.redaction [--megabytes 50] [--show] [--seed 20000] [FOLDER …]
+    python -m bench.redaction [--megabytes 50] [--show] [--seed 20000] [FOLDER …]
 
-The folders are by default the packages and the standard library of this Python, and /usr/share/doc. `--show` prints the
-line of every alarm. The streams are also timed where `--megabytes 1` makes the rest short.
+The default folders are the packages and the standard library of this Python, and /usr/share/doc. `--show` prints the
+line of each false alarm. With `--megabytes 1`, the measurement takes mostly the time of the streams.
 """
 
 import argparse
@@ -30,8 +30,8 @@ CONTEXT_SEEDS = 12
 RUNS = 15
 
 
-def texts(folders: list[Path], limit: int) -> Iterator[tuple[Path, str]]:
-    """Text files under folders, up to so many characters in all; none twice, none that is compiled or compressed."""
+def read_texts(folders: list[Path], limit: int) -> Iterator[tuple[Path, str]]:
+    """Yield different text files below folders, up to `limit` characters in total."""
     seen, taken = set[int](), 0
     for folder in folders:
         for path in sorted(folder.rglob("*")):
@@ -48,8 +48,8 @@ def texts(folders: list[Path], limit: int) -> Iterator[tuple[Path, str]]:
                 return
 
 
-def recall() -> tuple[int, int, list[str]]:
-    """Secrets placed, secrets of which nothing is left, and the kinds and places of the others."""
+def measure_recall() -> tuple[int, int, list[str]]:
+    """Return the number of secrets, the number that are completely removed, and kinds and places of the others."""
     redactor, total, missed = Redactor(), 0, list[str]()
     for case in placed():
         total += 1
@@ -58,8 +58,8 @@ def recall() -> tuple[int, int, list[str]]:
     return total, total - len(missed), missed
 
 
-def contexts(seed: int) -> tuple[int, dict[str, int]]:
-    """Secrets in their contexts, and by context those of which six letters on end are left."""
+def measure_contexts(seed: int) -> tuple[int, dict[str, int]]:
+    """Return the number of secrets in contexts, and by context the number with six consecutive letters left."""
     redactor, total, missed = Redactor(), 0, dict[str, int]()
     for case in in_contexts(range(seed, seed + CONTEXT_SEEDS), each=12):
         total += 1
@@ -68,47 +68,47 @@ def contexts(seed: int) -> tuple[int, dict[str, int]]:
     return total, missed
 
 
-def alarms(folders: list[Path], limit: int, show: bool) -> tuple[int, int, float]:
-    """Characters looked at, secrets claimed in them, and seconds."""
-    redactor, size, spent = Redactor(), 0, 0.0
-    for path, text in texts(folders, limit):
+def count_false_alarms(folders: list[Path], limit: int, show: bool) -> tuple[int, int, float]:
+    """Return the number of characters searched, the number of secrets reported in them, and the seconds."""
+    redactor, size, seconds = Redactor(), 0, 0.0
+    for path, text in read_texts(folders, limit):
         started = time.perf_counter()
         counts = redactor.redact(text).counts
-        spent += time.perf_counter() - started
+        seconds += time.perf_counter() - started
         size += len(text)
         if counts and show:
             for line in text.splitlines():
                 cleaned = redactor.redact(line)
                 if cleaned.counts:
                     print(f"  {path.name}: {dict(cleaned.counts)} {line.strip()[:100]!r}")
-    return size, redactor.total, spent
+    return size, redactor.total, seconds
 
 
-def halves() -> tuple[int, int, list[str]]:
-    """Secrets cut in two by two messages, those whose second half is gone, and the kinds and places of the rest."""
+def measure_halved() -> tuple[int, int, list[str]]:
+    """Return the same for secrets that are split between two messages; the second half must be removed."""
     total, missed = 0, list[str]()
     for case in halved(range(HALVED_LOTS)):
         total += 1
         redactor = Redactor()
-        said = [redactor.message(part).text for part in case.parts]
-        if leaves_a_tail(said, case):
+        redacted = [redactor.message(part).text for part in case.parts]
+        if leaves_a_tail(redacted, case):
             missed.append(f"{case.kind} in {case.place}")
     return total, total - len(missed), missed
 
 
-def halves_claimed(folders: list[Path], limit: int) -> tuple[int, int]:
-    """Characters of ordinary files, cut into messages by lot, and marks only the cuts made."""
-    chance, size, claimed = random.Random(7), 0, 0
+def count_false_halves(folders: list[Path], limit: int) -> tuple[int, int]:
+    """Return the characters of ordinary files, split at random into messages, and the redactions that splits cause."""
+    rng, size, false_alarms = random.Random(7), 0, 0
     apart, together = Redactor(env_secrets=ENVIRONMENT), Redactor(env_secrets=ENVIRONMENT)
-    for _, text in texts(folders, limit):
+    for _, text in read_texts(folders, limit):
         at = 0
         while at < len(text):
-            part = text[at : at + chance.randint(200, 6_000)]
+            part = text[at : at + rng.randint(200, 6_000)]
             marks = together.message(part).text.count("[REDACTED:")
-            claimed += max(0, marks - apart.redact(part).text.count("[REDACTED:"))
+            false_alarms += max(0, marks - apart.redact(part).text.count("[REDACTED:"))
             at += len(part)
         size += len(text)
-    return size, claimed
+    return size, false_alarms
 
 
 ENVIRONMENT = [
@@ -123,25 +123,25 @@ SETTINGS: dict[str, tuple[tuple[str, ...], list[str]]] = {
 }
 
 
-def samples() -> dict[str, str]:
-    """100 KB each of prose, source code, a diff of it, and JSON with base64 in it."""
-    chance = random.Random(1)
+def make_samples() -> dict[str, str]:
+    """Return 100 KB each of prose, source code, a diff of it, and JSON with base64."""
+    rng = random.Random(1)
     library = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
     code = "".join(path.read_text(encoding="utf-8", errors="replace") for path in library)
     lines = code[: 4 * STREAM_CHARS].splitlines(True)
-    changed = [line for line in lines if chance.random() > 0.1]
-    pictures = [{"id": n, "data": base64.b64encode(chance.randbytes(900)).decode()} for n in range(100)]
-    found = {
+    changed = [line for line in lines if rng.random() > 0.1]
+    records = [{"id": n, "data": base64.b64encode(rng.randbytes(900)).decode()} for n in range(100)]
+    texts = {
         "prose": "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))),
         "source code": code,
         "diff": "".join(difflib.unified_diff(lines, changed)),
-        "JSON, base64": json.dumps(pictures, indent=1),
+        "JSON, base64": json.dumps(records, indent=1),
     }
-    return {name: text[:STREAM_CHARS] for name, text in found.items()}
+    return {name: text[:STREAM_CHARS] for name, text in texts.items()}
 
 
-def streamed(text: str, redactor: Redactor, piece_chars: int) -> float:
-    """Milliseconds of the processor a text costs in pieces, over the loop that only cuts it: the best of some runs."""
+def time_stream_ms(text: str, redactor: Redactor, piece_chars: int) -> float:
+    """Return the CPU time of redacting a text in pieces in milliseconds, without the loop; best of several runs."""
     pieces = [text[start:end] for start, end in pairwise([*range(0, len(text), piece_chars), len(text)])]
     best = loop = float("inf")
     for _ in range(RUNS):
@@ -158,8 +158,8 @@ def streamed(text: str, redactor: Redactor, piece_chars: int) -> float:
     return (best - loop) * 1000
 
 
-def decoded(text: str) -> float:
-    """Milliseconds it takes to read the same pieces out of the JSON they come in: what a stream costs anyhow."""
+def time_decoding_ms(text: str) -> float:
+    """Return the CPU time of decoding the JSON events with the same pieces in milliseconds, for comparison."""
     events = [
         json.dumps(
             {
@@ -181,53 +181,55 @@ def decoded(text: str) -> float:
     return best * 1000
 
 
-def streams() -> None:
-    """Print what streams cost."""
-    floor = decoded(samples()["prose"])
-    print(f"  in the same run, json.loads of the events such pieces come in takes {floor:.1f} ms per 100 KB")
-    for name, text in samples().items():
-        costs = [streamed(text, Redactor(*given), PIECE_CHARS) for given in SETTINGS.values()]
+def report_streams() -> None:
+    """Print the CPU times of streams."""
+    decoding_ms = time_decoding_ms(make_samples()["prose"])
+    print(f"  for comparison: json.loads of the events takes {decoding_ms:.1f} ms per 100 KB")
+    for name, text in make_samples().items():
+        costs = [time_stream_ms(text, Redactor(*given), PIECE_CHARS) for given in SETTINGS.values()]
         parts = ", ".join(f"{cost:.1f} {given}" for given, cost in zip(SETTINGS, costs, strict=True))
         print(f"  {name:<15}{parts}  ms per 100 KB in pieces of {PIECE_CHARS} (aim: {BUDGET_MS:.0f})")
-    code, redactor = samples()["source code"], Redactor(env_secrets=ENVIRONMENT)
+    code, redactor = make_samples()["source code"], Redactor(env_secrets=ENVIRONMENT)
     word = Lot("word")(1_000_000)
-    print(f"  one letter each {streamed(code, redactor, 1):.1f} ms per 100 KB")
-    print(f"  1 MB at once    {streamed((code * 10)[:1_000_000], redactor, 1_000_000):.0f} ms")
-    print(f"  1 MB, no blank  {streamed(word, redactor, PIECE_CHARS):.0f} ms in pieces of {PIECE_CHARS}")
+    print(f"  single letters  {time_stream_ms(code, redactor, 1):.1f} ms per 100 KB")
+    print(f"  1 MB at once    {time_stream_ms((code * 10)[:1_000_000], redactor, 1_000_000):.0f} ms")
+    print(f"  1 MB, no space  {time_stream_ms(word, redactor, PIECE_CHARS):.0f} ms in pieces of {PIECE_CHARS}")
 
 
 def main() -> None:
     """Print the figures."""
-    reader = argparse.ArgumentParser()
-    reader.add_argument("folders", nargs="*", type=Path)
-    reader.add_argument("--megabytes", type=int, default=50)
-    reader.add_argument("--show", action="store_true")
-    reader.add_argument(
-        "--seed", type=int, default=20_000, help="of the secrets in contexts; those up to 10,000 are used"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--megabytes", type=int, default=50)
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=20_000,
+        help="of the secrets in contexts; seeds up to 10,000 were used in development",
     )
-    given = reader.parse_args()
+    arguments = parser.parse_args()
     paths = sysconfig.get_paths()
-    folders: list[Path] = given.folders or [Path(paths["purelib"]), Path(paths["stdlib"]), Path("/usr/share/doc")]
-    total, found, missed = recall()
+    folders: list[Path] = arguments.folders or [Path(paths["purelib"]), Path(paths["stdlib"]), Path("/usr/share/doc")]
+    total, redacted, missed = measure_recall()
     print(f"kinds            {len(KINDS)}, in {total} places")
-    print(f"recall           {found / total:.4f}")
+    print(f"recall           {redacted / total:.4f}")
     for each in missed[:40]:
         print(f"  missed: {each}")
-    total, lost = contexts(given.seed)
-    print(
-        f"in contexts      {1 - sum(lost.values()) / total:.4f} of {total} in {len(CONTEXTS)} contexts; missed: {lost}"
-    )
-    size, claimed, spent = alarms(folders, given.megabytes * 1_000_000, given.show)
-    print(f"false alarms     {claimed} in {size / 1e6:.1f} MB: {claimed / (size / 1e6):.2f} a MB")
-    print(f"whole            {size / 1e6 / spent:.1f} MB/s")
-    total, found, missed = halves()
-    print(f"halved           {found / total:.4f} of {total} leave no second half")
+    total, leaked = measure_contexts(arguments.seed)
+    share = 1 - sum(leaked.values()) / total
+    print(f"in contexts      {share:.4f} of {total} in {len(CONTEXTS)} contexts; missed: {leaked}")
+    size, false_alarms, seconds = count_false_alarms(folders, arguments.megabytes * 1_000_000, arguments.show)
+    print(f"false alarms     {false_alarms} in {size / 1e6:.1f} MB: {false_alarms / (size / 1e6):.2f} per MB")
+    print(f"whole            {size / 1e6 / seconds:.1f} MB/s")
+    total, redacted, missed = measure_halved()
+    print(f"split            {redacted / total:.4f} of {total} leave no second half")
     for each in missed[:10]:
         print(f"  missed: {each}")
-    size, claimed = halves_claimed(folders, min(given.megabytes, 10) * 1_000_000)
-    print(f"false halves     {claimed} in {size / 1e6:.1f} MB of messages cut by lot")
+    size, false_alarms = count_false_halves(folders, min(arguments.megabytes, 10) * 1_000_000)
+    print(f"false splits     {false_alarms} in {size / 1e6:.1f} MB of messages split at random")
     print("streamed")
-    streams()
+    report_streams()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What the sandbox and the confinement of unasked commands add to a command: `true`, run and waited for.
+"""Measure the time that the sandbox, and the confinement of unapproved commands, add to the command `true`.
 
     python bench/sandbox.py [--runs 40]
 
-Every round runs the command alone, then at each level that works here, so that all see the same load. Printed: the
-median and the 90th percentile, what a level adds to the command alone, and their ratio; also how long finding out
-takes, which happens once (for the confinement once until the machine is started again).
+Every round runs the command alone and at each level that works here, so that other work on the machine slows all of
+them alike. Prints the median and the 90th percentile, the difference and the ratio to the command alone, and the time
+of the detection, which runs once (for the confinement once until the machine restarts).
 """
 
 import argparse
@@ -30,8 +30,8 @@ from clio.tools.shell.sandboxed_run import run_confined, run_sandboxed
 Run = Callable[[], Awaitable[None]]
 
 
-def sandboxed(level: Sandboxing, project: Path) -> tuple[Run, Sandbox]:
-    """Runs the command in the sandbox of a level."""
+def make_sandboxed_run(level: Sandboxing, project: Path) -> tuple[Run, Sandbox]:
+    """Return a function that runs the command in the sandbox of a level, and the sandbox."""
     sandbox = Sandbox(level, home=project / "home", user_home=project, env=dict(os.environ))
 
     async def run() -> None:
@@ -41,12 +41,15 @@ def sandboxed(level: Sandboxing, project: Path) -> tuple[Run, Sandbox]:
     return run, sandbox
 
 
-def confined(level: SandboxLevel, project: Path) -> tuple[Run, float]:
-    """Runs the command confined by a level, and the seconds that finding out took. Raises ToolFailed."""
-    began = time.perf_counter()
+def make_confined_run(level: SandboxLevel, project: Path) -> tuple[Run, float]:
+    """Return a function that runs the command confined by a level, and the seconds of the detection.
+
+    Raises ToolFailed if the level does not work here.
+    """
+    started = time.perf_counter()
     if reason := explain_unusable_confinement(level, os.environ, Path.home()):
         raise ToolFailed(reason)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     confinement = Confinement(enabled=True, home=project, user_home=project, env=dict(os.environ))
     confinement.use(level)
 
@@ -58,14 +61,14 @@ def confined(level: SandboxLevel, project: Path) -> tuple[Run, float]:
 
 
 async def measure(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each command, one of each kind a round."""
-    found: dict[str, list[float]] = {name: [] for name in runs}
+    """Return the seconds of each run, one of each kind per round."""
+    seconds_by_run: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
-            began = time.perf_counter()
+            started = time.perf_counter()
             await run()
-            found[name].append(time.perf_counter() - began)
-    return found
+            seconds_by_run[name].append(time.perf_counter() - started)
+    return seconds_by_run
 
 
 def main() -> None:
@@ -76,28 +79,30 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         project = Path(name).resolve()
         subprocess.run(["git", "init", "--quiet"], cwd=project, check=True)
-        alone, off = sandboxed("off", project)
-        runs, sandboxes, finding = {"alone": alone}, [off], {}
+        alone, off = make_sandboxed_run("off", project)
+        runs, sandboxes, detection_s = {"alone": alone}, [off], {}
         levels: tuple[Sandboxing, ...] = ("bwrap", "landlock", "seatbelt")
         for level in levels:
-            run, sandbox = sandboxed(level, project)
-            began = time.perf_counter()
+            run, sandbox = make_sandboxed_run(level, project)
+            started = time.perf_counter()
             try:
                 sandbox.level()
                 runs[f"sandbox {level}"] = run
-                finding[f"sandbox {level}"] = time.perf_counter() - began
-                runs[f"unasked {level}"], finding[f"unasked {level}"] = confined(level, project)
+                detection_s[f"sandbox {level}"] = time.perf_counter() - started
+                runs[f"confined {level}"], detection_s[f"confined {level}"] = make_confined_run(level, project)
             except ToolFailed as error:
                 print(f"{level:<18} {error}")
             sandboxes.append(sandbox)
-        asyncio.run(measure(runs, 2))  # the launcher is started, and what is needed is loaded
-        found = asyncio.run(measure(runs, rounds))
-        base = statistics.median(found["alone"])
-        for kind, seconds in found.items():
-            median, late = statistics.median(seconds), sorted(seconds)[int(len(seconds) * 0.9)]
-            more = f"   adds {(median - base) * 1000:5.1f} ms   {median / base:4.1f} times" if kind in finding else ""
-            once = f"   finding out {finding[kind] * 1000:5.1f} ms" if kind in finding else ""
-            print(f"{kind:<18} median {median * 1000:5.1f} ms   p90 {late * 1000:5.1f} ms{more}{once}")
+        asyncio.run(measure(runs, 2))  # starts the launcher, and loads modules
+        seconds_by_run = asyncio.run(measure(runs, rounds))
+        base = statistics.median(seconds_by_run["alone"])
+        for kind, seconds in seconds_by_run.items():
+            median, p90 = statistics.median(seconds), sorted(seconds)[int(len(seconds) * 0.9)]
+            added = (
+                f"   adds {(median - base) * 1000:5.1f} ms   {median / base:4.1f} times" if kind in detection_s else ""
+            )
+            detection = f"   detection {detection_s[kind] * 1000:5.1f} ms" if kind in detection_s else ""
+            print(f"{kind:<18} median {median * 1000:5.1f} ms   p90 {p90 * 1000:5.1f} ms{added}{detection}")
         for sandbox in sandboxes:
             sandbox.close()
 

@@ -1,8 +1,8 @@
-"""How long listing, finding and searching take in a tree of 20,000 files, with ripgrep and in Python.
+"""Measure listing, finding and searching files in a tree of 20,000 files, with ripgrep and in Python.
 
     python bench/search.py [files]
 
-Makes the tree in a temporary folder, answers each question three times, prints the fastest.
+Generates the tree in a temporary folder, makes each call three times, and prints the fastest.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _IGNORED = "*.pyc\n__pycache__/\nbuild/\ndist/\n.venv/\nnode_modules/\n*.log\n!k
 
 
 def make_tree(root: Path, files: int) -> None:
-    """Folders of a hundred modules with twenty functions each, and as many ignored files as a build leaves."""
+    """Make folders of 100 modules with 20 functions each, and an ignored file in each folder."""
     for number in range(files):
         folder = root / f"package{number // 2_000}" / f"module{number // 100}"
         if number % 100 == 0:
@@ -32,14 +32,14 @@ def make_tree(root: Path, files: int) -> None:
     (root / ".gitignore").write_text(_IGNORED, encoding="utf-8")
 
 
-def fastest(work: Callable[[], str], times: int = 3) -> tuple[float, str]:
-    """Milliseconds of the fastest run, and what it found."""
-    best, found = float("inf"), ""
+def run_fastest(work: Callable[[], str], times: int = 3) -> tuple[float, str]:
+    """Return the time of the fastest run in milliseconds, and its result."""
+    best, summary = float("inf"), ""
     for _ in range(times):
         start = time.perf_counter()
-        found = work()
+        summary = work()
         best = min(best, time.perf_counter() - start)
-    return best * 1000, found
+    return best * 1000, summary
 
 
 def main() -> None:
@@ -51,13 +51,13 @@ def main() -> None:
         workspace = Workspace(root)
         for rg in (find_ripgrep(), None):
             print(f"\n{'ripgrep' if rg else 'python'}, {files:,} files")
-            for name, work in questions(workspace, rg).items():
-                milliseconds, found = fastest(work)
-                print(f"  {milliseconds:8.1f} ms  {name:<32} {found}")
+            for name, work in make_calls(workspace, rg).items():
+                milliseconds, summary = run_fastest(work)
+                print(f"  {milliseconds:8.1f} ms  {name:<32} {summary}")
 
 
-def questions(workspace: Workspace, rg: str | None) -> dict[str, Callable[[], str]]:
-    """What is asked, each answering with its summary."""
+def make_calls(workspace: Workspace, rg: str | None) -> dict[str, Callable[[], str]]:
+    """Return the calls by name; each returns the summary of its result."""
 
     def search(**arguments: str) -> str:
         prepared = SearchTextTool(workspace, rg).prepare(SearchTextArgs(**arguments))

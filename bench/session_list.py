@@ -1,8 +1,9 @@
-"""What `clio sessions list` costs in a project of many sessions, in CPU and wall milliseconds.
+"""Measure `clio sessions list` and similar commands in a project of many sessions.
 
     python bench/session_list.py [--sessions 5000] [--runs 15]
 
-Printed are medians above those of `clio --version`, which is clio's bare start. Nothing is asserted here.
+Prints the medians of CPU and wall-clock milliseconds, and their difference to `clio --version`, which only starts clio.
+Asserts nothing.
 """
 
 import argparse
@@ -43,23 +44,23 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder)
-        fill(project, arguments.sessions)
+        make_sessions(project, arguments.sessions)
         samples: dict[tuple[str, ...], list[Sample]] = {row: [] for row in ROWS}
         for round_number in range(arguments.runs + 1):
             for row in ROWS:
-                sample = run(project, row)
-                if round_number:  # the first one warms the caches up
+                sample = run_clio(project, row)
+                if round_number:  # the first round warms up the caches
                     samples[row].append(sample)
-    print(f"{arguments.sessions} sessions; above {' '.join(('clio', *BARE))}:")
-    bare = [median(column) for column in zip(*samples[BARE], strict=True)]
+    print(f"{arguments.sessions} sessions; last columns: difference to {' '.join(('clio', *BARE))}")
+    bare_ms = [median(column) for column in zip(*samples[BARE], strict=True)]
     for row in ROWS:
         cpu, wall = (median(column) for column in zip(*samples[row], strict=True))
-        above = f"{cpu - bare[0]:+7.1f} {wall - bare[1]:+7.1f}"
+        above = f"{cpu - bare_ms[0]:+7.1f} {wall - bare_ms[1]:+7.1f}"
         print(f"clio {' '.join(row):<24} {cpu:7.1f} ms CPU {wall:7.1f} ms wall   {above}")
 
 
-def fill(project: Path, count: int) -> None:
-    """Sessions of eight messages, a third of them named."""
+def make_sessions(project: Path, count: int) -> None:
+    """Store `count` sessions of eight messages, a third of them named."""
     store = SessionStore(project / ".clio" / "sessions")
     for number in range(count):
         session = store.new(project, name=f"topic {number}" if number % 3 == 0 else None)
@@ -69,17 +70,17 @@ def fill(project: Path, count: int) -> None:
         session.close()
 
 
-def run(project: Path, arguments: tuple[str, ...]) -> Sample:
-    """One process."""
+def run_clio(project: Path, arguments: tuple[str, ...]) -> Sample:
+    """Run clio once."""
     env = os.environ | {"HOME": str(project), "CLIO_HOME": str(project / "home"), "PYTHONPATH": str(ROOT)}
-    begun = time.perf_counter()
+    started = time.perf_counter()
     process = subprocess.Popen(
         [*CLIO, *arguments], cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, arguments
-    return (usage.ru_utime + usage.ru_stime) * 1000, (time.perf_counter() - begun) * 1000
+    return (usage.ru_utime + usage.ru_stime) * 1000, (time.perf_counter() - started) * 1000
 
 
 if __name__ == "__main__":

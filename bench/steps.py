@@ -1,9 +1,10 @@
-"""What clio adds to a step: real HTTP to a server that answers at once, in a short and in a long session.
+"""Measure the time that clio adds to a step, in a short and in a long session.
 
     python bench/steps.py [--messages 10 2000] [--steps 60]
 
-Each step is one request, one read_file call and its result on disk. The floor, measured in the same run, is the same
-requests through the openai package alone. Also printed: memory after resuming each session.
+Each step is a request over HTTP to a server that answers at once, a read_file call, and its result on disk. The floor,
+measured in the same run, is the same requests with the openai package alone. Also prints the memory of a process that
+has resumed the session.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from bench.timing import percentile_95
 from clio.agent.user_interface import ComposedInterface, Event, StepFinished, StepStarted
 from clio.app import App, build_app
 from clio.config.layers import load_config
@@ -33,7 +35,7 @@ WINDOW = "2000000"
 
 
 def make_session(project: Path, messages: int) -> str:
-    """A stored session of that many messages, as a coding session has them."""
+    """Store a session of `messages` messages, and return its id."""
     rng = random.Random(messages)
     store = SessionStore(project / ".clio" / "sessions")
     session = store.new(project)
@@ -51,13 +53,13 @@ def make_session(project: Path, messages: int) -> str:
     return session.id
 
 
-async def clio_steps(project: Path, server: ChatServer, session_id: str, steps: int) -> list[float]:
-    """Seconds of each step, from the start of its request to its end on disk."""
-    marks: list[float] = []
+async def measure_clio(project: Path, server: ChatServer, session_id: str, steps: int) -> list[float]:
+    """Return the seconds of each step, from the start of its request to its end on disk."""
+    step_times: list[float] = []
 
     def emit(event: Event) -> None:
         if isinstance(event, StepStarted | StepFinished):
-            marks.append(time.perf_counter())
+            step_times.append(time.perf_counter())
 
     app = make_app(project, server, emit)
     app.open_session(session_id)
@@ -65,11 +67,11 @@ async def clio_steps(project: Path, server: ChatServer, session_id: str, steps: 
     finished = await app.run_turn("go")
     assert finished.status == "done", finished.error
     await app.close()
-    return [end - start for start, end in zip(marks[::2], marks[1::2], strict=True)][2:]
+    return [end - start for start, end in zip(step_times[::2], step_times[1::2], strict=True)][2:]
 
 
 def make_app(project: Path, server: ChatServer, emit: object) -> App:
-    """A clio that talks to the server and asks nobody."""
+    """Make an app that uses the server and never asks the user."""
     env = {"CLIO_HOME": str(project / "home"), "OPENAI_API_KEY": "bench"}
     overrides: dict[str, str | bool] = {"base_url": server.url, "model": "test-model", "context_window": WINDOW}
     overrides["max_steps"] = "1000"
@@ -77,8 +79,8 @@ def make_app(project: Path, server: ChatServer, emit: object) -> App:
     return build_app(loaded, ComposedInterface(DenyingApprover(), DecliningAsker(), emit), env=env)
 
 
-async def floor_steps(server: ChatServer, bodies: Sequence[dict[str, object]]) -> list[float]:
-    """Seconds of the same requests through the openai package alone."""
+async def measure_openai_package(server: ChatServer, bodies: Sequence[dict[str, object]]) -> list[float]:
+    """Return the seconds of the same requests with the openai package alone."""
     from openai import AsyncOpenAI
 
     client = AsyncOpenAI(base_url=server.url, api_key="bench", max_retries=0)
@@ -93,8 +95,8 @@ async def floor_steps(server: ChatServer, bodies: Sequence[dict[str, object]]) -
     return times[2:]
 
 
-def resumed_rss_mb(project: Path, session_id: str) -> float:
-    """Resident memory of a process that has opened the session, the whole app around it."""
+def measure_resumed_memory_mb(project: Path, session_id: str) -> float:
+    """Return the resident memory of a process that has imported the app and opened the session."""
     code = (
         "import os, sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
         "import clio.app, clio.entrypoints.repl.repl, openai\n"
@@ -110,7 +112,7 @@ def resumed_rss_mb(project: Path, session_id: str) -> float:
 
 
 def main() -> None:
-    """Print one row per session length."""
+    """Print one row for each length of the session."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, nargs="+", default=[10, 2000])
     parser.add_argument("--steps", type=int, default=60)
@@ -122,16 +124,14 @@ def main() -> None:
             project = Path(folder)
             (project / "a.py").write_text("x = 1\n" * 60, encoding="utf-8")
             session_id = make_session(project, count)
-            rss = resumed_rss_mb(project, session_id)
-            own = asyncio.run(clio_steps(project, server, session_id, options.steps))
+            rss = measure_resumed_memory_mb(project, session_id)
+            clio_s = asyncio.run(measure_clio(project, server, session_id, options.steps))
             bodies = [request.body for request in server.requests][: options.steps]
-            floor = asyncio.run(floor_steps(server, bodies))
-            ms = [value * 1e3 for times in (own, floor) for value in (statistics.median(times), _p95(times))]
+            floor_s = asyncio.run(measure_openai_package(server, bodies))
+            ms = [
+                value * 1e3 for times in (clio_s, floor_s) for value in (statistics.median(times), percentile_95(times))
+            ]
             print(f"{count:8} {ms[0]:8.1f} {ms[1]:7.1f} {ms[2]:9.1f} {ms[3]:7.1f} {ms[0] - ms[2]:9.1f} {rss:7.1f}")
-
-
-def _p95(values: list[float]) -> float:
-    return sorted(values)[int(len(values) * 0.95)]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Count the structure of clio: modules, lines, importers, imports inside functions, names used twice.
+"""Count the structure of clio: modules, lines, importers, imports inside functions, file names used twice.
 
-python bench/structure.py [FOLDER ...]     a table with one column per source tree (default: this one)
+python bench/structure.py [FOLDER ...]     one column for each source tree (default: this one)
 """
 
 import ast
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """What is counted of one source tree; modules without a line of code are left out."""
+    """The figures of one source tree, without empty modules."""
 
     modules: int
     modules_outside_memory: int
@@ -27,7 +27,7 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 
 def count_structure(root: Path) -> Figures:
-    """The figures of the package `clio` below `root`. Raises SyntaxError for a file that does not parse."""
+    """Count the package `clio` below `root`. Raises SyntaxError for a file that cannot be parsed."""
     sources = {path: path.read_text(encoding="utf-8") for path in sorted((root / "clio").rglob("*.py"))}
     sources = {path: text for path, text in sources.items() if text.strip()}
     names = {path: ".".join(path.relative_to(root).with_suffix("").parts) for path in sources}

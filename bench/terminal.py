@@ -1,8 +1,8 @@
-"""How the terminal feels, in numbers: one section for each thing a person waits for.
+"""Measure what the user waits for in the terminal.
 
     python bench/terminal.py [SECTION ...]
 
-A section is a module `bench/terminal_<section>.py` whose `report()` measures and prints. Nothing is asserted here.
+A section is a module `bench/terminal_<section>.py` whose `report()` measures and prints. Asserts nothing.
 """
 
 import argparse
@@ -15,7 +15,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 
 def main() -> None:
-    """Run the sections that were named, or all."""
+    """Run the named sections, or all."""
     known = sorted(path.stem.removeprefix("terminal_") for path in HERE.glob("terminal_*.py"))
     parser = argparse.ArgumentParser()
     parser.add_argument("sections", nargs="*", choices=[*known, []], help=", ".join(known))

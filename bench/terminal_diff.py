@@ -1,4 +1,7 @@
-"""What it costs to show a change: CPU milliseconds from the question to the first screen of its diff."""
+"""Measure the display of a change: CPU milliseconds from the approval request to the first screen of its diff.
+
+python bench/terminal.py diff
+"""
 
 import asyncio
 import io
@@ -21,12 +24,12 @@ from clio.ui.theme import Terminal, Theme
 
 TERMINAL = Terminal(live=True, escapes=True, colour=True, reflows=True)
 LAST_CHOICE = "all"
-"""The last word of "d show all": when it is written, the first screen is."""
+"""The last word of "d show all", which is the end of the first screen."""
 RUNS = 5
 
 
-class _Stage(io.StringIO):
-    """Notes when the first screen is whole."""
+class _ScreenRecorder(io.StringIO):
+    """Records when the first screen is complete."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,8 +41,8 @@ class _Stage(io.StringIO):
         return super().write(text)
 
 
-def cases() -> dict[str, tuple[str, str]]:
-    """What is proposed, by name."""
+def make_cases() -> dict[str, tuple[str, str]]:
+    """Return texts before and after a change by name."""
     plain = "".join(f"value_{number} = compute({number}, 'abc')\n" for number in range(10_000))
     half = plain[: len(plain) // 2]
     return {
@@ -52,16 +55,16 @@ def cases() -> dict[str, tuple[str, str]]:
 
 
 async def first_paint_ms(before: str, after: str) -> float:
-    """CPU milliseconds from the question until the first screen is drawn."""
+    """Return the CPU time from the request until the first screen is drawn, in milliseconds."""
 
     @asynccontextmanager
     async def suspended() -> AsyncGenerator[None]:
         yield
 
-    stage = _Stage()
+    recorder = _ScreenRecorder()
     with create_pipe_input() as keyboard:
-        display = Vt100_Output(stage, lambda: Size(rows=24, columns=80), term="xterm-256color")
-        desk = PromptIO(
+        display = Vt100_Output(recorder, lambda: Size(rows=24, columns=80), term="xterm-256color")
+        prompt_io = PromptIO(
             io.StringIO(), TERMINAL, lambda: (80, 24), suspended, lambda: None, keyboard=keyboard, display=display
         )
         change = FileChange(path=Path("app.py"), kind="update", before=before, after=after)
@@ -69,28 +72,30 @@ async def first_paint_ms(before: str, after: str) -> float:
             title="edit app.py", action=ChangeFiles(changes=(change,)), verdict=Ask("low", "changes files")
         )
         started = time.process_time()
-        asking = asyncio.ensure_future(TerminalApprover(desk).ask(request))
-        while not stage.shown_at:
+        answer = asyncio.ensure_future(TerminalApprover(prompt_io).ask(request))
+        while not recorder.shown_at:
             await asyncio.sleep(0)
         keyboard.send_text("y")
-        await asking
-    return (stage.shown_at - started) * 1000
+        await answer
+    return (recorder.shown_at - started) * 1000
 
 
 def report() -> None:
     """Measure and print."""
     print("diff: first screen of a proposal at 80×24, CPU milliseconds, median of", RUNS)
-    for name, (before, after) in cases().items():
+    for name, (before, after) in make_cases().items():
         print(f"  {name:36}{median(asyncio.run(first_paint_ms(before, after)) for _ in range(RUNS)):8.1f}")
-    before, after = cases()["10,000 lines, all changed"]
+    before, after = make_cases()["10,000 lines, all changed"]
     diff = diff_texts(before, after, "a", "a").text
     print("diff: other, CPU milliseconds")
-    print(f"  {'20 rows of it below a finished call':36}{_ms(lambda: list(render_diff(diff, Theme(), 80, 20))):8.1f}")
+    print(
+        f"  {'20 rows below a finished call':36}{_median_cpu_ms(lambda: list(render_diff(diff, Theme(), 80, 20))):8.1f}"
+    )
     worst = ("a b " * 30 + "x", "b a " * 30 + "y")
-    print(f"  {'words of two lines, at worst':36}{_ms(lambda: find_changed_words(*worst)):8.1f}")
+    print(f"  {'changed words of two lines, at worst':36}{_median_cpu_ms(lambda: find_changed_words(*worst)):8.1f}")
 
 
-def _ms(work: Callable[[], object]) -> float:
+def _median_cpu_ms(work: Callable[[], object]) -> float:
     times: list[float] = []
     for _ in range(RUNS):
         started = time.process_time()

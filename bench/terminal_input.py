@@ -1,8 +1,8 @@
-"""What typing costs: completing "@" over 20,000 files, labels under the line, searching earlier lines, a large paste.
+"""Measure typing: completing "@" in 20,000 files, labels below the line, searching the history, a large paste.
 
     python bench/terminal.py input
 
-Prints milliseconds a key, the median and the slowest; asserts nothing.
+Prints milliseconds per key, the median and the slowest. Asserts nothing.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tests.support.pty_session import PtySession
 
 FILES = 20_000
 _SILENCE_S = 0.25
-_IDLE_S = 3.0  # as somebody looks at the prompt before the first key; the files are listed meanwhile
+_IDLE_S = 3.0  # as a user waits before the first key; clio lists the files meanwhile
 WORDS = (
     "app user order invoice parser token stream prompt line screen model config session memory brain recall store "
     "index cache driver router handler view test util core api schema layer policy worker queue"
@@ -36,8 +36,8 @@ WORDS = (
 QUERIES = ("prompt_line", "plin", "userorderhandler", "e", "tts", "Model", "apirouter.go", "xq")
 
 
-def file_names(rng: random.Random) -> list[str]:
-    """Paths as a large project has them."""
+def make_file_names(rng: random.Random) -> list[str]:
+    """Return the paths of a large project."""
     names: set[str] = set()
     while len(names) < FILES:
         folders = "/".join(rng.choice(WORDS) for _ in range(rng.randint(1, 6)))
@@ -46,27 +46,27 @@ def file_names(rng: random.Random) -> list[str]:
     return sorted(names)
 
 
-def keys(names: FuzzyNames) -> Iterator[float]:
-    """Seconds for each key of each query, typed from the left."""
+def measure_keys(names: FuzzyNames) -> Iterator[float]:
+    """Yield the seconds of each key of each query."""
     for query in QUERIES:
         for end in range(len(query) + 1):
-            yield seconds(lambda query=query, end=end: names.find_best(query[:end], 60))
+            yield time_s(lambda query=query, end=end: names.find_best(query[:end], 60))
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """How long it takes."""
-    began = time.perf_counter()
+def time_s(work: Callable[[], object]) -> float:
+    """Return the wall-clock seconds of one call."""
+    started = time.perf_counter()
     work()
-    return time.perf_counter() - began
+    return time.perf_counter() - started
 
 
-def tell(what: str, times: list[float]) -> None:
-    """One line."""
-    print(f"{what:<58} median {statistics.median(times) * 1e3:7.2f} ms, slowest {max(times) * 1e3:7.2f} ms")
+def print_row(label: str, times: list[float]) -> None:
+    """Print one row."""
+    print(f"{label:<58} median {statistics.median(times) * 1e3:7.2f} ms, slowest {max(times) * 1e3:7.2f} ms")
 
 
-async def paste(text: str) -> float:
-    """From the first byte of a paste to its stand-in on the line."""
+async def measure_paste(text: str) -> float:
+    """Return the seconds from the first byte of a paste until the line is read with its placeholder."""
     with create_pipe_input() as pipe:
         line = PromptLine(
             text="> ",
@@ -79,74 +79,76 @@ async def paste(text: str) -> float:
         ready = asyncio.Event()
         reading = asyncio.create_task(line.read(on_ready=ready.set))
         await ready.wait()
-        began = time.perf_counter()
+        started = time.perf_counter()
         await asyncio.to_thread(pipe.send_text, f"\x1b[200~{text}\x1b[201~\r")
         await reading
-        return time.perf_counter() - began
+        return time.perf_counter() - started
 
 
-def menu(folder: Path, files: list[str]) -> Iterator[float]:
-    """Seconds from each key, "@" and behind it, to the last byte of what it changes, in a real terminal."""
+def measure_menu(folder: Path, files: list[str]) -> Iterator[float]:
+    """Yield the seconds from each key of "@QUERY" to the last byte that it draws, in a terminal."""
     with ChatServer() as server:
         place = make_place(folder, server)
         make_repository(place.project, dict.fromkeys(files, ""))
         with place.clio() as clio:
-            yield from _menu_keys(clio)
+            yield from _measure_menu_keys(clio)
 
 
-def _menu_keys(clio: PtySession) -> Iterator[float]:
+def _measure_menu_keys(clio: PtySession) -> Iterator[float]:
     clio.wait_for("test-model")
-    ends = time.perf_counter() + _IDLE_S
-    while time.perf_counter() < ends:
+    deadline = time.perf_counter() + _IDLE_S
+    while time.perf_counter() < deadline:
         clio.take_in(0.05)
     for query in QUERIES:
         clio.send("\x15")
-        _last_byte(clio)
+        _wait_for_silence_s(clio)
         for letter in f"@{query}":
             clio.send(letter)
-            yield _last_byte(clio)
+            yield _wait_for_silence_s(clio)
 
 
-def _last_byte(clio: PtySession) -> float:
-    """Seconds until the last byte before a silence."""
-    began = last = time.perf_counter()
-    while time.perf_counter() - last < _SILENCE_S:
+def _wait_for_silence_s(clio: PtySession) -> float:
+    """Wait until nothing is written for a while, and return the seconds until the last byte."""
+    started = last_byte = time.perf_counter()
+    while time.perf_counter() - last_byte < _SILENCE_S:
         before = len(clio.raw)
         clio.take_in(0.002)
         if len(clio.raw) > before:
-            last = time.perf_counter()
-    return last - began
+            last_byte = time.perf_counter()
+    return last_byte - started
 
 
 def report() -> None:
-    """Measure everything."""
+    """Measure and print."""
     rng = random.Random(7)
-    files = file_names(rng)
+    files = make_file_names(rng)
     names: list[FuzzyNames] = []
-    tell(f"index of {FILES:,} names", [seconds(lambda: names.append(FuzzyNames(files)))])
-    tell("mentions: a key, typed on", list(keys(names[0])))
-    fresh = {query: FuzzyNames(files) for query in QUERIES}
-    tell("mentions: a whole query at once", [seconds(lambda q=q: fresh[q].find_best(q, 60)) for q in QUERIES])
+    print_row(f"index of {FILES:,} names", [time_s(lambda: names.append(FuzzyNames(files)))])
+    print_row("mentions: a key", list(measure_keys(names[0])))
+    indexes = {query: FuzzyNames(files) for query in QUERIES}
+    print_row("mentions: a whole query at once", [time_s(lambda q=q: indexes[q].find_best(q, 60)) for q in QUERIES])
     with tempfile.TemporaryDirectory() as folder:
-        tell(
-            f"@ in a terminal, {FILES:,} files: a key until the menu stands", list(menu(Path(folder) / "place", files))
+        print_row(
+            f"@ in a terminal, {FILES:,} files: a key until the menu is drawn",
+            list(measure_menu(Path(folder) / "place", files)),
         )
         project = Path(folder)
         (project / "app.py").write_text("x = 1\n" * 50_000, encoding="utf-8")
-        chips = MentionLabels(project)
+        labels = MentionLabels(project)
         line = "why does @app.py:10-40 fail, and not @app.py?"
-        tell(
-            "chips: a key of a line with two mentions", [seconds(lambda: chips.label_mentions(line)) for _ in range(50)]
+        print_row(
+            "labels: a key of a line with two mentions",
+            [time_s(lambda: labels.label_mentions(line)) for _ in range(50)],
         )
         history = LineHistory(project / "history", project)
         entries = (" ".join(rng.choices(WORDS, k=8)) for _ in range(5_000))
         text = "".join(format_history_entry(entry, f"2026-01-01 10:00:00 {project}") for entry in entries)
         history.path.write_text(text, encoding="utf-8")
         search = HistorySearch(history)
-        tell("Ctrl-R: reading 5,000 earlier lines", [seconds(search.load_entries)])
-        tell("Ctrl-R: a key", [seconds(lambda q=q: search.find_matches(q)) for q in ("use", "parserl", "zzz", "i")])
+        print_row("Ctrl-R: reading 5,000 earlier lines", [time_s(search.load_entries)])
+        print_row("Ctrl-R: a key", [time_s(lambda q=q: search.find_matches(q)) for q in ("use", "parserl", "zzz", "i")])
     log = "".join(f"line {number} of a long log\n" for number in range(40_000))
-    tell(f"paste of {len(log):,} characters", [asyncio.run(paste(log)) for _ in range(5)])
+    print_row(f"paste of {len(log):,} characters", [asyncio.run(measure_paste(log)) for _ in range(5)])
 
 
 if __name__ == "__main__":

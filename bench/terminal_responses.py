@@ -1,29 +1,29 @@
-"""What is felt in a long session: a key until it is on the screen at 500 turns, an idle clio, the list of sessions.
+"""Measure keys in a session of 500 turns, an idle clio, and the list of sessions.
 
     python bench/terminal.py responses
 
-A session of 500 turns is resumed in a real terminal. Times are wall-clock milliseconds from the byte sent to the last
-byte drawn, CPU is that of the process; each figure is beside a floor measured in the same run: a process that echoes
-keys. CLIO_BENCH_ROOT names another checkout to measure. Asserts nothing.
+A session of 500 turns is resumed in a terminal. Times are wall-clock milliseconds from sending a key to the first byte
+that it draws; CPU is the time of the process. A process that only echoes keys is measured in the same run as the floor.
+CLIO_BENCH_ROOT names another checkout to measure. Asserts nothing.
 """
 
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.messages import AssistantMessage, UserMessage  # noqa: E402 the path must be set first
+from bench.timing import percentile_95, read_cpu_s  # noqa: E402 the path must be set first
+from clio.messages import AssistantMessage, UserMessage  # noqa: E402
 from clio.sessions.store import SessionStore  # noqa: E402
 from tests.support.own_sessions import own_store  # noqa: E402
 from tests.support.pty_session import PtySession  # noqa: E402
 
-MEASURED = Path(os.environ.get("CLIO_BENCH_ROOT", ROOT))
+MEASURED_ROOT = Path(os.environ.get("CLIO_BENCH_ROOT", ROOT))
 TURNS, SESSIONS, KEYS = 500, 5_000, 60
 IDLE_S = 10.0
 _SILENCE_S = 0.12
@@ -44,17 +44,17 @@ def report() -> None:
         project.mkdir()
         store = own_store(project, home / ".clio")
         with _start([sys.executable, "-c", _ECHO], project, home) as echo:
-            _until(echo, b"ready")
-            _tell_keys("a process that only echoes", echo)
+            _wait_for(echo, b"ready")
+            _report_keys("a process that only echoes", echo)
         _add_session(store, project, TURNS)
         with _start([sys.executable, "-m", "clio", "--provider", "offline", "-c"], project, home) as clio:
-            _until(clio, b"offline \xc2\xb7 ")
-            _rest(clio)
-            _tell_keys(f"clio at {TURNS} turns", clio)
-            _tell_idle(clio)
+            _wait_for(clio, b"offline \xc2\xb7 ")
+            _wait_for_silence(clio)
+            _report_keys(f"clio at {TURNS} turns", clio)
+            _report_idle(clio)
         for _ in range(SESSIONS - 1):
             _add_session(store, project, 1)
-        _tell_picker(project, home)
+        _report_session_list(project, home)
 
 
 def _add_session(store: SessionStore, project: Path, turns: int) -> None:
@@ -67,96 +67,93 @@ def _add_session(store: SessionStore, project: Path, turns: int) -> None:
 
 def _start(argv: list[str], project: Path, home: Path) -> PtySession:
     env = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    env |= {"HOME": str(home), "PYTHONPATH": str(MEASURED), "PYTHONUTF8": "1"}
+    env |= {"HOME": str(home), "PYTHONPATH": str(MEASURED_ROOT), "PYTHONUTF8": "1"}
     return PtySession(argv, cwd=project, env=env, timeout_s=300, lines=40)
 
 
-def _tell_keys(what: str, shell: PtySession) -> None:
-    """Keys of a line, one after the other, each as soon as the one before is drawn."""
+def _report_keys(label: str, shell: PtySession) -> None:
+    """Print the times of the keys of a line, each sent when the previous one has been drawn."""
     times: list[float] = []
     cpu = _cpu_ms(shell.pid)
     for number in range(KEYS):
-        times.append(_answer_ms(shell, "abcdefghij"[number % 10]))
+        times.append(_measure_key_ms(shell, "abcdefghij"[number % 10]))
     cpu = (_cpu_ms(shell.pid) - cpu) / KEYS
-    print(f"{what:<44} key {median(times):6.2f} ms, p95 {sorted(times)[int(0.95 * KEYS)]:6.2f}, CPU {cpu:5.2f} ms")
+    print(f"{label:<44} key {median(times):6.2f} ms, p95 {percentile_95(times):6.2f}, CPU {cpu:5.2f} ms")
 
 
-def _tell_idle(shell: PtySession) -> None:
-    _rest(shell)
+def _report_idle(shell: PtySession) -> None:
+    _wait_for_silence(shell)
     before, cpu, at = _count_switches(shell.pid), _cpu_ms(shell.pid), len(shell.raw)
     time.sleep(IDLE_S)
-    woken = _count_switches(shell.pid) - before
+    wake_ups = _count_switches(shell.pid) - before
     cpu = _cpu_ms(shell.pid) - cpu
     shell.take_raw(0.1)
     print(
-        f"{'idle for ' + format(IDLE_S, 'g') + ' s':<44} wake-ups {woken}, CPU {cpu:.2f} ms, "
+        f"{'idle for ' + format(IDLE_S, 'g') + ' s':<44} wake-ups {wake_ups}, CPU {cpu:.2f} ms, "
         f"{len(shell.raw) - at} bytes written"
     )
 
 
-def _tell_picker(project: Path, home: Path) -> None:
-    begun = time.perf_counter()
+def _report_session_list(project: Path, home: Path) -> None:
+    started = time.perf_counter()
     with _start([sys.executable, "-m", "clio", "--provider", "offline", "-r"], project, home) as shell:
-        _until(shell, b"enter to choose")
-        first = (time.perf_counter() - begun) * 1000
+        _wait_for(shell, b"enter to choose")
+        first_ms = (time.perf_counter() - started) * 1000
         cpu = _cpu_ms(shell.pid)
-        _rest(shell)
-        print(f"{f'list of {SESSIONS:,} sessions, from the start':<44} first paint {first:6.0f} ms, CPU {cpu:.0f} ms")
-        for what, keys in (("its filter, a key", ["s", "t", "e", "p", " "]), ("its arrows, a key", ["\x1b[B"] * 20)):
+        _wait_for_silence(shell)
+        print(
+            f"{f'list of {SESSIONS:,} sessions, from the start':<44} first paint {first_ms:6.0f} ms, CPU {cpu:.0f} ms"
+        )
+        for label, keys in (("its filter, a key", ["s", "t", "e", "p", " "]), ("its arrows, a key", ["\x1b[B"] * 20)):
             cpu = _cpu_ms(shell.pid)
-            times = [_answer_ms(shell, key) for key in keys]
+            times = [_measure_key_ms(shell, key) for key in keys]
             cpu = (_cpu_ms(shell.pid) - cpu) / len(keys)
-            print(f"{what:<44} median {median(times):6.2f} ms, slowest {max(times):6.2f}, CPU {cpu:5.2f} ms")
+            print(f"{label:<44} median {median(times):6.2f} ms, slowest {max(times):6.2f}, CPU {cpu:5.2f} ms")
         shell.send("\x03")
 
 
-def _answer_ms(shell: PtySession, key: str) -> float:
-    """Milliseconds from a key until the first byte it draws; the bytes after it are taken in before the next key."""
-    at, begun = len(shell.raw), time.perf_counter()
+def _measure_key_ms(shell: PtySession, key: str) -> float:
+    """Return the milliseconds from a key to the first byte that it draws, after reading all bytes that follow."""
+    at, started = len(shell.raw), time.perf_counter()
     shell.send(key)
     while len(shell.raw) == at:
         shell.take_raw(0.5)
-    took = (time.perf_counter() - begun) * 1000
-    _rest(shell, _SILENCE_S)
-    return took
+    milliseconds = (time.perf_counter() - started) * 1000
+    _wait_for_silence(shell, _SILENCE_S)
+    return milliseconds
 
 
-def _rest(shell: PtySession, silence_s: float = 1.5) -> None:
+def _wait_for_silence(shell: PtySession, silence_s: float = 1.5) -> None:
     last, at = time.perf_counter(), len(shell.raw)
     drawn = at
     while time.perf_counter() - last < silence_s:
         shell.take_raw(0.01)
         if len(shell.raw) > drawn:
-            shell.draw(bytes(shell.raw[drawn:]))  # a query of the terminal wants its answer
+            shell.draw(bytes(shell.raw[drawn:]))  # answers queries of the terminal
             last, drawn = time.perf_counter(), len(shell.raw)
 
 
-def _until(shell: PtySession, mark: bytes) -> None:
+def _wait_for(shell: PtySession, mark: bytes) -> None:
     drawn, end = 0, time.monotonic() + 120
     while mark not in shell.raw:
         shell.take_raw(0.02)
         shell.draw(bytes(shell.raw[drawn:]))
         drawn = len(shell.raw)
         if time.monotonic() > end:
-            raise RuntimeError(f"{mark!r} did not come; the screen:\n{shell.text}")
-
-
-def _sum_tasks(pid: int, read: Callable[[Path], float]) -> float:
-    return sum(read(task) for task in Path(f"/proc/{pid}/task").iterdir())
+            raise RuntimeError(f"{mark!r} did not appear; the screen:\n{shell.text}")
 
 
 def _cpu_ms(pid: int) -> float:
-    return _sum_tasks(pid, lambda task: int((task / "schedstat").read_text(encoding="ascii").split()[0]) / 1e6)
+    return read_cpu_s(pid) * 1000
 
 
 def _count_switches(pid: int) -> int:
-    """How often a thread of the process went to sleep, and so was woken."""
-    return int(_sum_tasks(pid, _read_switches))
-
-
-def _read_switches(task: Path) -> float:
-    rows = (task / "status").read_text(encoding="ascii").splitlines()
-    return float(next(row for row in rows if row.startswith("voluntary_ctxt_switches")).split()[1])
+    """Return how often threads of the process went to sleep, and so were woken."""
+    count = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        rows = (thread / "status").read_text(encoding="ascii").splitlines()
+        count += int(next(row for row in rows if row.startswith("voluntary_ctxt_switches")).split()[1])
+    return count
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Streaming in a real terminal: a server that sends 5,000 tokens a second, and an answer of a megabyte.
+"""Measure streaming in a terminal: an answer of 5,000 tokens per second, and an answer of a megabyte.
 
-Printed: how long the turn took beside how long the server sent, clio's CPU as a share of one core, frames, bytes
-written, how long a key pressed meanwhile takes to be seen, and the memory of the process.
+    python bench/terminal.py stream
+
+Prints the duration of the turn and of the server's answer, clio's CPU time as a share of one core, frames, bytes
+written, the time until a key pressed meanwhile is visible, and the memory of the process.
 """
 
 import json
@@ -17,7 +19,8 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.support.pty_session import PtySession  # noqa: E402 the path must be set first
+from bench.timing import read_cpu_s  # noqa: E402 the path must be set first
+from tests.support.pty_session import PtySession  # noqa: E402
 
 RATE = 5_000  # tokens a second
 TOKEN_CHARS = 4
@@ -51,13 +54,13 @@ def report() -> None:
         print("stream: needs Linux to read the CPU time of a running process")
         return
     print(f"stream: {RATE:,} tokens a second for 10 s")
-    _show(Run(tokens=10 * RATE, rate=RATE, keys=True))
+    _print_run(Run(tokens=10 * RATE, rate=RATE, keys=True))
     print("stream: an answer of 1 MB, as fast as the server can")
-    _show(Run(tokens=1_000_000 // TOKEN_CHARS, rate=0, keys=False))
+    _print_run(Run(tokens=1_000_000 // TOKEN_CHARS, rate=0, keys=False))
 
 
 class Run:
-    """One turn in a shell of 80×24, measured. rate 0: as fast as it goes."""
+    """The figures of one turn in a terminal of 80×24. rate: tokens per second, 0 for as fast as possible."""
 
     def __init__(self, *, tokens: int, rate: int, keys: bool) -> None:
         self.latencies: list[float] = []
@@ -82,38 +85,38 @@ class Run:
         env |= {"HOME": str(folder), "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "OPENAI_API_KEY": "none"}
         env |= {"OPENAI_BASE_URL": url, "CLIO_MODEL": "test-model", "CLIO_CONTEXT_WINDOW": "1000000"}
         with PtySession([sys.executable, "-m", "clio", "--new"], cwd=folder, env=env, timeout_s=300) as shell:
-            _until(shell, b"test-model")
-            time.sleep(2)  # what is imported in the background is not the stream's
+            _wait_for(shell, b"test-model")
+            time.sleep(2)  # until the imports in the background have ended
             shell.take_in(0.1)
             self.rss_before = _rss_mb(shell.pid)
-            cpu, at, begun = _cpu_s(shell.pid), len(shell.raw), time.monotonic()
+            cpu, at, started = read_cpu_s(shell.pid), len(shell.raw), time.monotonic()
             shell.line("go")
             self._watch(shell, at, keys=keys)
-            self.wall_s, self.cpu_s = time.monotonic() - begun, _cpu_s(shell.pid) - cpu
+            self.wall_s, self.cpu_s = time.monotonic() - started, read_cpu_s(shell.pid) - cpu
             written = bytes(shell.raw[at:])
             self.rss_after, self.bytes, self.frames = _rss_mb(shell.pid), len(written), written.count(FRAME)
 
     def _watch(self, shell: PtySession, at: int, *, keys: bool) -> None:
-        """Take in what is written until the turn ends, without interpreting it; press a key now and then."""
-        pressed = time.monotonic() + 1  # the first key once the turn listens
-        waiting = ""
+        """Read the output until the turn ends, without drawing it, and press keys if `keys`."""
+        pressed_at = time.monotonic() + 1  # the first key when the turn accepts input
+        pending_key = ""
         letters = iter("abcdefghijklmnopqrstuvwxyz" * 100)
         typed = ""
         while b"1 request" not in shell.raw[max(at, len(shell.raw) - 4000) :]:
-            _take(shell)
+            _read_available(shell)
             now = time.monotonic()
-            if waiting and f"› {typed}".encode() in shell.raw[-6000:]:
-                self.latencies.append(now - pressed)
-                waiting = ""
-            if keys and not waiting and now - pressed > 0.25:
-                waiting = next(letters)
-                typed += waiting
-                pressed = now
-                shell.send(waiting)
+            if pending_key and f"› {typed}".encode() in shell.raw[-6000:]:
+                self.latencies.append(now - pressed_at)
+                pending_key = ""
+            if keys and not pending_key and now - pressed_at > 0.25:
+                pending_key = next(letters)
+                typed += pending_key
+                pressed_at = now
+                shell.send(pending_key)
 
 
-def _take(shell: PtySession) -> None:
-    """Read what there is; the bytes are kept and not drawn, so that the emulator's time is not in the numbers."""
+def _read_available(shell: PtySession) -> None:
+    """Read available bytes without drawing them, so that the emulator's time is not measured."""
     import select
 
     descriptor = shell._child.child_fd  # pyright: ignore[reportPrivateUsage]
@@ -121,28 +124,25 @@ def _take(shell: PtySession) -> None:
         shell.raw += os.read(descriptor, 1 << 20)
 
 
-def _until(shell: PtySession, mark: bytes) -> None:
+def _wait_for(shell: PtySession, mark: bytes) -> None:
     end = time.monotonic() + 20
     while mark not in shell.raw:
         shell.take_in(0.02)
         if time.monotonic() > end:
-            raise RuntimeError(f"the shell did not start; it said {bytes(shell.raw[-300:])!r}")
+            raise RuntimeError(f"clio did not start; the last output: {bytes(shell.raw[-300:])!r}")
 
 
-def _show(run: Run) -> None:
-    late = f", sent in {run.sent_s:.1f} s" if run.sent_s else ""
-    print(f"  turn {run.wall_s:.1f} s{late}; CPU {run.cpu_s:.1f} s, {100 * run.cpu_s / run.wall_s:.0f} % of one core")
-    print(f"  frames {run.frames:,} ({run.frames / run.wall_s:.1f} a second), {run.bytes:,} bytes written")
+def _print_run(run: Run) -> None:
+    sent = f", sent in {run.sent_s:.1f} s" if run.sent_s else ""
+    print(f"  turn {run.wall_s:.1f} s{sent}; CPU {run.cpu_s:.1f} s, {100 * run.cpu_s / run.wall_s:.0f} % of one core")
+    print(f"  frames {run.frames:,} ({run.frames / run.wall_s:.1f} per second), {run.bytes:,} bytes written")
     print(f"  memory {run.rss_before:.0f} MB before, {run.rss_after:.0f} MB after")
     if run.latencies:
         ordered = sorted(run.latencies)
         p95 = ordered[int(0.95 * (len(ordered) - 1))]
-        print(f"  a key is seen after {1000 * median(ordered):.0f} ms, p95 {1000 * p95:.0f} ms ({len(ordered)} keys)")
-
-
-def _cpu_s(pid: int) -> float:
-    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e9
+        print(
+            f"  a key is visible after {1000 * median(ordered):.0f} ms, p95 {1000 * p95:.0f} ms ({len(ordered)} keys)"
+        )
 
 
 def _rss_mb(pid: int) -> float:
@@ -163,7 +163,7 @@ def _answer(tokens: int) -> Iterator[str]:
 
 
 def _serve(tokens: int, rate: int) -> None:
-    """One answer over real HTTP, a chunk for each token, in the rhythm that was asked for."""
+    """Serve one answer over HTTP, a chunk for each token, at `rate` tokens per second."""
     import socket
     import threading
 
@@ -172,9 +172,9 @@ def _serve(tokens: int, rate: int) -> None:
         head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "test-model"}
         return b"data: " + json.dumps(head | {"choices": [choice]}, separators=(",", ":")).encode() + b"\n\n"
 
-    ready = [chunk(piece) for piece in _answer(tokens)]
-    ending = b'data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"test-model",'
-    ending += b'"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    chunks = [chunk(piece) for piece in _answer(tokens)]
+    end_of_answer = b'data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"test-model",'
+    end_of_answer += b'"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
     listener = socket.create_server(("127.0.0.1", 0))
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", flush=True)
 
@@ -192,12 +192,12 @@ def _serve(tokens: int, rate: int) -> None:
                 body += connection.recv(1 << 16)
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
             size = max(int(rate * BATCH_S), 1) if rate else 500
-            begun = time.monotonic()
-            for number, at in enumerate(range(0, len(ready), size), 1):
-                connection.sendall(b"".join(ready[at : at + size]))
+            started = time.monotonic()
+            for number, at in enumerate(range(0, len(chunks), size), 1):
+                connection.sendall(b"".join(chunks[at : at + size]))
                 if rate:
-                    time.sleep(max(begun + number * size / rate - time.monotonic(), 0))
-            connection.sendall(ending)
+                    time.sleep(max(started + number * size / rate - time.monotonic(), 0))
+            connection.sendall(end_of_answer)
 
     def accept() -> None:
         while True:

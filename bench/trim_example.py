@@ -1,9 +1,9 @@
-"""One real trim: the request before it and the one after it, as a whole clio sent them.
+"""Show a trim: the request before it and the request after it, as clio sent them.
 
     python -m bench.trim_example
 
-A scripted model works in a made-up project through clio's own tools: it reads, edits wrongly, edits, runs the tests,
-searches. The window has 10,000 tokens. Each message is printed as one line, the summary whole.
+A scripted model works on a made-up project with clio's tools: it reads, makes a failing edit, edits, runs the tests and
+searches. The window has 10,000 tokens. Each message is printed as one line, the summary in full.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.harness import Harness, make_repository
 
 WINDOW = 10_000
-ASK = "Make read_number accept a sign, and run the tests."
+REQUEST = "Make read_number accept a sign, and run the tests."
 _SHOWN = 96
 _READER = "".join(
     f"def read_{name}(text, start):\n    '''Read one {name}.'''\n    end = start\n"
@@ -56,28 +56,28 @@ STEPS: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
 ]
 
 
-def messages_of(body: dict[str, Any]) -> list[str]:
-    """Each message as a line: who, how many characters, how it begins."""
+def summarize_messages(body: dict[str, Any]) -> list[str]:
+    """Return a line for each message: role, number of characters, beginning."""
     rows: list[str] = []
     for message in body["messages"]:
-        words = str(message["content"] or "")
+        text = str(message["content"] or "")
         calls = [
             f"{call['function']['name']} {call['function']['arguments']}" for call in message.get("tool_calls") or []
         ]
-        shown = " ".join("; ".join(filter(None, [words, *calls])).split()).replace(sys.executable, "python")
-        size = len(words) + sum(map(len, calls))
-        rows.append(f"{message['role']:<9} {size:>6,}  {shown[:_SHOWN]}{'…' if len(shown) > _SHOWN else ''}")
+        line = " ".join("; ".join(filter(None, [text, *calls])).split()).replace(sys.executable, "python")
+        size = len(text) + sum(map(len, calls))
+        rows.append(f"{message['role']:<9} {size:>6,}  {line[:_SHOWN]}{'…' if len(line) > _SHOWN else ''}")
     return rows
 
 
-def run(folder: Path) -> tuple[list[dict[str, Any]], int]:
-    """The bodies of all requests, and the place of the first that was built with a trim."""
+def run_example(folder: Path) -> tuple[list[dict[str, Any]], int]:
+    """Return the bodies of all requests, and the index of the first that was built with a trim (0 for none)."""
     home = folder / "home"
     home.mkdir()
     make_repository(
         folder / "project", {"reader.py": _READER, "test_reader.py": _TESTS, "words.py": _WORDS, "dates.py": _DATES}
     )
-    replies = [tool_calls(calls, words=words) for words, calls in STEPS]
+    replies = [tool_calls(calls, words=text) for text, calls in STEPS]
     with ChatServer([*replies, text("read_number accepts a sign; 61 tests pass.")]) as server:
         harness = Harness(folder / "project", home, server, context_window=WINDOW, approve="all")
         trimmed: list[int] = []
@@ -89,24 +89,24 @@ def run(folder: Path) -> tuple[list[dict[str, Any]], int]:
         harness.events = type("Events", (list,), {"append": lambda self, event: emit(event)})()
         harness.app = harness.build()
 
-        async def talk() -> None:
-            await harness.turn(ASK)
+        async def run_turn() -> None:
+            await harness.turn(REQUEST)
             await harness.app.close()
 
-        asyncio.run(talk())
+        asyncio.run(run_turn())
         return [request.body for request in server.requests], trimmed[0] if trimmed else 0
 
 
 def main() -> None:
     """Print both requests."""
     with tempfile.TemporaryDirectory() as name:
-        bodies, place = run(Path(name))
-    if not place:
+        bodies, index = run_example(Path(name))
+    if not index:
         raise SystemExit("nothing was trimmed")
-    for title, body in (("before", bodies[place - 1]), ("after", bodies[place])):
+    for title, body in (("before", bodies[index - 1]), ("after", bodies[index])):
         print(f"{title}: {len(json.dumps(body['messages'], ensure_ascii=False)):,} characters")
-        print("\n".join(messages_of(body)) + "\n")
-    summary = str(bodies[place]["messages"][1]["content"])
+        print("\n".join(summarize_messages(body)) + "\n")
+    summary = str(bodies[index]["messages"][1]["content"])
     print(summary.partition("</thread_summary>")[0].replace(sys.executable, "python") + "</thread_summary>")
 
 

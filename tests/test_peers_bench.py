@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from bench import peers
-from bench.side.chart import bars
-from bench.side.measure import Failed, run
-from bench.side.programs import PROGRAMS, TASK, find
+from bench.side.chart import draw_bars
+from bench.side.measure import AgentFailed, run
+from bench.side.programs import PROGRAMS, TASK, find_program
 from bench.side.server import DIALECTS, InstantServer, contents, decide
 
 READ = {"name": "Read"}, {"name": "Edit"}, {"name": "Bash"}
@@ -58,15 +58,15 @@ def test_the_task_in_what_gemini_speaks() -> None:
 
 def test_clio_in_its_place(tmp_path: Path) -> None:
     clio = PROGRAMS[0]
-    path = find(clio)
+    path = find_program(clio)
     assert clio.name == "clio"
     if path is None:
         pytest.skip("clio is not installed as a command here")
     with InstantServer() as server:
-        stand = peers.Stand(clio, path, tmp_path / "1", server, 3)
-        assert set(stand.task()) == {"read, edit, run, answer", "read, edit, run, answer, CPU"}
-        with pytest.raises(Failed, match="exit 2"):
-            run(stand.argv(("--nonsense",)), cwd=stand.repo, env=stand.env)
+        setup = peers.AgentSetup(clio, path, tmp_path / "1", server, 3)
+        assert set(setup.task()) == {"read, edit, run, answer", "read, edit, run, answer, CPU"}
+        with pytest.raises(AgentFailed, match="exit 2"):
+            run(setup.argv(("--nonsense",)), cwd=setup.repo, env=setup.env)
 
 
 def test_the_table_and_the_chart() -> None:
@@ -74,13 +74,13 @@ def test_the_table_and_the_chart() -> None:
         "--version": {"clio": [0.01, 0.02, 0.02, 0.03, 0.04], "codex": [0.04]},
         "memory at the prompt, MiB": {"codex": [98.04]},
     }
-    assert peers.table(samples, ["clio", "codex"]).splitlines()[2:] == [
+    assert peers.format_table(samples, ["clio", "codex"]).splitlines()[2:] == [
         "| --version | **0.020 (0.015–0.035)** | 0.040 |",
         "| memory at the prompt, MiB | – | **98.0** |",
     ]
-    drawn = bars("Seconds", [("a & b", "s", {"codex": 2.0, "clio": 1.0})])
+    drawn = draw_bars("Seconds", [("a & b", "s", {"codex": 2.0, "clio": 1.0})])
     rects = [one.attrib for one in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}rect")]
     assert [one["class"] for one in rects] == ["own", "bar"]
     assert float(rects[1]["width"]) == 2 * float(rects[0]["width"])
     with pytest.raises(ValueError, match="nothing to draw"):
-        bars("Seconds", [("a", "s", {})])
+        draw_bars("Seconds", [("a", "s", {})])

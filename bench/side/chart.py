@@ -1,4 +1,4 @@
-"""Draws how long each agent takes as an SVG of bars, one panel a row; the same on a light and a dark page."""
+"""Draw bar charts of the agents' times as SVG, for light and dark pages."""
 
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
@@ -7,10 +7,10 @@ WIDTH, LEFT, RIGHT = 760, 130, 90
 _BAR, _GAP, _TITLE, _BETWEEN = 18, 6, 30, 18
 
 
-def bars(title: str, panels: Sequence[tuple[str, str, Mapping[str, float]]], own: str = "clio") -> str:
-    """One panel for each (title, unit, value by name); the shortest bar first, `own` in colour.
+def draw_bars(title: str, panels: Sequence[tuple[str, str, Mapping[str, float]]], own: str = "clio") -> str:
+    """Return an SVG with a panel for each (title, unit, values by name), shortest bar first and `own` in color.
 
-    Raises ValueError where a panel has no value above 0.
+    Raises ValueError if a panel has no value above 0.
     """
     parts: list[str] = []
     y = 46

@@ -1,4 +1,4 @@
-"""The agents that are put side by side: how each is started against one server, and where it keeps its state."""
+"""The agents to compare: their command lines, and how each is configured to use the benchmark's server."""
 
 import json
 import os
@@ -14,10 +14,10 @@ TASK = "TASK in {folder}: read a.py, make it 42, run it and say what it prints."
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """One agent. Words may hold {url}, {root}, {folder} and {home}.
+    """One agent. Arguments may contain {url}, {root}, {folder} and {home}.
 
-    ask: how a prompt is answered once, the prompt being added. task: the same where tools may be used; none where it
-    has no tools for files. shell: its prompt line, None where it has none. resume: going on with its newest session.
+    ask: arguments before a prompt that is answered once; task: the same with tools, empty for an agent without tools
+    for files. shell: arguments for its prompt, None if it has none. resume: arguments to resume its newest session.
     """
 
     name: str
@@ -144,16 +144,16 @@ PROGRAMS: tuple[Program, ...] = (
 )  # fmt: skip
 
 
-def find(program: Program) -> str | None:
-    """Where it is: on PATH, for clio beside this Python."""
+def find_program(program: Program) -> str | None:
+    """Return the path of the program on PATH, or for clio beside this Python."""
     if program.name == "clio":
-        beside = Path(sys.executable).with_name("clio")
-        return str(beside) if beside.exists() else shutil.which("clio")
+        path = Path(sys.executable).with_name("clio")
+        return str(path) if path.exists() else shutil.which("clio")
     return shutil.which(program.command)
 
 
-def environment(program: Program, words: dict[str, str]) -> dict[str, str]:
-    """A bare environment with a home of its own, and a key that opens nothing."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
-    own = {name: value.format(**words) for name, value in program.env.items()}
-    return kept | {"HOME": words["home"], "OPENAI_API_KEY": "sk-none", "TERM": "xterm-256color"} | own
+def make_environment(program: Program, placeholders: dict[str, str]) -> dict[str, str]:
+    """Return a minimal environment with its own home directory and a fake API key."""
+    inherited = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+    own = {name: value.format(**placeholders) for name, value in program.env.items()}
+    return inherited | {"HOME": placeholders["home"], "OPENAI_API_KEY": "sk-none", "TERM": "xterm-256color"} | own

@@ -1,10 +1,10 @@
-"""One server that answers every agent at once, in the dialect it speaks; in a process of its own.
+"""A server in its own process that answers every agent at once, in the agent's protocol.
 
     with InstantServer() as server: ...   # server.url ends in /v1, server.root does not
 
-Chat Completions, Responses and Messages, streamed or not, and Gemini's generateContent. A message with TASK in it gets
-three tool calls, one after the other and with the tools the agent itself offers: read a.py, change it, run it; then the
-answer. Any other is answered by "reply-" and the last number in it.
+Supports Chat Completions, Responses and Messages, streamed or not, and Gemini's generateContent. A message with TASK
+is answered by three tool calls, one after the other, with the tools that the agent offers: read a.py, change it, run
+it; then by text. Any other message is answered by "reply-" and the number of its turn.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class InstantServer:
 
 
 def calls_for(tools: set[str], folder: str) -> list[Call]:
-    """The three calls in the words of an agent that offers these tools; none for one that offers nothing like it."""
+    """Return the three calls for an agent with these tools; none if it has no tools for files and commands."""
     if "read_file" in tools and "edit_file" in tools:
         return [
             ("read_file", {"path": "a.py"}),
@@ -59,10 +59,10 @@ def calls_for(tools: set[str], folder: str) -> list[Call]:
         ]
     if {"read_file", "replace", "run_shell_command"} <= tools:
         path = f"{folder}/a.py"
-        changed = {"instruction": "make it 42", "old_string": "41", "new_string": "42"}
+        edit = {"instruction": "make it 42", "old_string": "41", "new_string": "42"}
         return [
             ("read_file", {"file_path": path}),
-            ("replace", {"file_path": path} | changed),
+            ("replace", {"file_path": path} | edit),
             ("run_shell_command", {"command": RUN, "description": "Runs it"}),
         ]
     if "exec_command" in tools:
@@ -75,32 +75,32 @@ def calls_for(tools: set[str], folder: str) -> list[Call]:
 
 
 def decide(body: dict[str, Any]) -> tuple[Call | None, str]:
-    """The next call, or None and the words of the answer."""
+    """Return the next call and "", or None and the text of the answer."""
     tools = {str(tool.get("name") or tool.get("function", {}).get("name")) for tool in body.get("tools") or []}
     rows: list[dict[str, Any]] = body.get("messages") or []
     entries = body.get("input")
     rows = rows + (entries if isinstance(entries, list) else [])
-    said, results = "", 0
+    request, results = "", 0
     for row in rows:
         content = row.get("content")
         blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-        answered = [block for block in blocks if block.get("type") == "tool_result"]
-        results += len(answered) + (row.get("role") == "tool") + str(row.get("type", "")).endswith("_call_output")
-        if row.get("role") == "user" and not answered:
-            said = content if isinstance(content, str) else "\n".join(str(block.get("text", "")) for block in blocks)
-    task = re.search(r'TASK in ([^\s:"]+)', said)
+        results_in_row = [block for block in blocks if block.get("type") == "tool_result"]
+        results += len(results_in_row) + (row.get("role") == "tool") + str(row.get("type", "")).endswith("_call_output")
+        if row.get("role") == "user" and not results_in_row:
+            request = content if isinstance(content, str) else "\n".join(str(block.get("text", "")) for block in blocks)
+    task = re.search(r'TASK in ([^\s:"]+)', request)
     if task:
         calls = calls_for(tools, task[1])
         if results < len(calls):
             return calls[results], ""
-    numbers = re.findall(r"turn (\d+)", said)
+    numbers = re.findall(r"turn (\d+)", request)
     return None, f"reply-{numbers[-1] if numbers else 0}"
 
 
 def chat(body: dict[str, Any]) -> bytes:
-    """Chat Completions."""
-    call, words = decide(body)
-    message: dict[str, Any] = {"role": "assistant", "content": words or None}
+    """Answer a request of Chat Completions."""
+    call, text = decide(body)
+    message: dict[str, Any] = {"role": "assistant", "content": text or None}
     if call:
         function = {"name": call[0], "arguments": json.dumps(call[1])}
         message["tool_calls"] = [{"index": 0, "id": f"call_{next(_numbers)}", "type": "function", "function": function}]
@@ -118,15 +118,15 @@ def chat(body: dict[str, Any]) -> bytes:
 
 
 def responses(body: dict[str, Any]) -> bytes:
-    """Responses."""
-    call, words = decide(body)
+    """Answer a request of Responses."""
+    call, text = decide(body)
     if call:
         arguments = json.dumps(call[1])
         item: dict[str, Any] = {"type": "function_call", "call_id": f"call_{next(_numbers)}", "name": call[0]}
         item |= {"id": "i1", "arguments": arguments, "status": "completed"}
     else:
-        text = {"type": "output_text", "text": words, "annotations": []}
-        item = {"type": "message", "role": "assistant", "id": "i1", "status": "completed", "content": [text]}
+        content_part = {"type": "output_text", "text": text, "annotations": []}
+        item = {"type": "message", "role": "assistant", "id": "i1", "status": "completed", "content": [content_part]}
     usage = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110, "input_tokens_details": None}
     answer = {"id": "r1", "object": "response", "status": "completed", "output": [item], "usage": usage}
     rows = [
@@ -139,9 +139,9 @@ def responses(body: dict[str, Any]) -> bytes:
 
 
 def messages(body: dict[str, Any]) -> bytes:
-    """Messages."""
-    call, words = decide(body)
-    block: dict[str, Any] = {"type": "text", "text": words}
+    """Answer a request of Messages."""
+    call, text = decide(body)
+    block: dict[str, Any] = {"type": "text", "text": text}
     if call:
         block = {"type": "tool_use", "id": f"toolu_{next(_numbers)}", "name": call[0], "input": call[1]}
     usage = {"input_tokens": 100, "output_tokens": 10}
@@ -149,13 +149,13 @@ def messages(body: dict[str, Any]) -> bytes:
     stop = {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None}
     if not body.get("stream"):
         return json.dumps(base | stop | {"content": [block]}).encode()
-    begun = block | ({"input": {}} if call else {"text": ""})
-    delta = {"type": "text_delta", "text": words}
+    initial_block = block | ({"input": {}} if call else {"text": ""})
+    delta = {"type": "text_delta", "text": text}
     if call:
         delta = {"type": "input_json_delta", "partial_json": json.dumps(call[1])}
     rows = [
         {"type": "message_start", "message": base | {"content": [], "stop_reason": None, "stop_sequence": None}},
-        {"type": "content_block_start", "index": 0, "content_block": begun},
+        {"type": "content_block_start", "index": 0, "content_block": initial_block},
         {"type": "content_block_delta", "index": 0, "delta": delta},
         {"type": "content_block_stop", "index": 0},
         {"type": "message_delta", "delta": stop, "usage": usage},
@@ -165,15 +165,15 @@ def messages(body: dict[str, Any]) -> bytes:
 
 
 def contents(body: dict[str, Any]) -> bytes:
-    """The generateContent of Gemini, streamed."""
+    """Answer a streamed generateContent request of Gemini."""
     rows: list[dict[str, Any]] = []
     for entry in body.get("contents") or []:
         for part in entry["parts"]:
             rows.append({"role": "tool" if "functionResponse" in part else entry["role"], "content": part.get("text")})
     declared = [one for tools in body.get("tools") or [] for one in tools.get("functionDeclarations") or []]
-    spoken = [row for row in rows if row["content"] or row["role"] == "tool"]
-    call, words = decide({"messages": spoken, "tools": declared})
-    part: dict[str, Any] = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": words}
+    shown_rows = [row for row in rows if row["content"] or row["role"] == "tool"]
+    call, text = decide({"messages": shown_rows, "tools": declared})
+    part: dict[str, Any] = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": text}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
     usage = {"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110}
     answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "test"}
@@ -214,7 +214,7 @@ async def _connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 
 
 async def main() -> None:
-    """Serve until standard input closes."""
+    """Serve until standard input is closed."""
     server = await asyncio.start_server(_connection, "127.0.0.1", 0, limit=2**26)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.to_thread(sys.stdin.read)
