@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.trim_example import REQUEST, STEPS, summarize_messages, run_example
+from bench.trim_example import REQUEST, STEPS, run_example, summarize_messages
 
 
 def test_the_trim_of_the_documentation(tmp_path: Path) -> None:
