@@ -26,7 +26,7 @@ from clio.memory.retrieval.evidence import (
     has_names,
     weigh_question,
 )
-from clio.memory.retrieval.prompt_prefix import describe_trust
+from clio.memory.retrieval.prompt_prefix import CORROBORATED, describe_trust
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.record import NOTED_BY_MODEL, MemoryRecord, Provenance
 from clio.text.formatting import split_passages
@@ -180,9 +180,8 @@ MIN_MEANING = 0.4
 """
 ONLY_ASKS = 0.7
 """Factor for a message that only asks something."""
-MIN_RECENCY, MIN_STRENGTH = 0.7, 0.7
-CORROBORATED = 1.1
-"""Factor for memories that two sessions or two members of a team confirmed."""
+_MIN_FACTOR = 0.7
+"""Recency and strength of 0.0: what is old or faded ranks lower but is still found."""
 _CLOSENESS_SHARE, _EXACT_SHARE = 0.15, 0.05
 """Shares of the evidence for words as close together as in the query, and for the query word for word."""
 _MAX_GAP_WORDS = 3
@@ -445,10 +444,9 @@ def _score_candidates(
             continue
         relevance = min(by_words, 1.0)
         # The transcript index has already included the vectors in its scores.
-        if candidate.distance is not None and vectors and candidate.engine is None:
-            cosine = compute_meaning(candidate.distance)
-            relevance = (1.0 - VECTOR_SHARE) * (relevance or (fit.share if fit else 0.0)) + VECTOR_SHARE * cosine
-            relevance = max(relevance, NEAR_FACTOR * cosine) if near else relevance
+        if meaning is not None and candidate.engine is None:
+            relevance = (1.0 - VECTOR_SHARE) * (relevance or (fit.share if fit else 0.0)) + VECTOR_SHARE * meaning
+            relevance = max(relevance, NEAR_FACTOR * meaning) if near else relevance
         relevance *= ONLY_ASKS if candidate.asks and candidate.engine is None else 1.0
         item = Scored(candidate, matcher, relevance, now, meaning)
         if fit is not None:
@@ -491,12 +489,16 @@ def compute_recency(candidate: Candidate, now: float) -> float:
     halves = 1.0
     if candidate.when and half_life is not None:
         halves = max(now - candidate.when, 0.0) / DAY_S / half_life
-    return MIN_RECENCY + (1.0 - MIN_RECENCY) * 0.5**halves
+    return _soften(0.5**halves)
 
 
 def compute_strength_weight(strength: float | None) -> float:
-    """Return 0.7 + 0.3·strength, so that a faded memory ranks lower but is still found; 1.0 without a strength."""
-    return 1.0 if strength is None else MIN_STRENGTH + (1.0 - MIN_STRENGTH) * min(max(strength, 0.0), 1.0)
+    """Return 0.7 + 0.3·strength; 1.0 without a strength."""
+    return 1.0 if strength is None else _soften(min(max(strength, 0.0), 1.0))
+
+
+def _soften(share: float) -> float:
+    return _MIN_FACTOR + (1.0 - _MIN_FACTOR) * share
 
 
 def compute_meaning(distance: float) -> float:

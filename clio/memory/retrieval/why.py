@@ -6,9 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.memory.retrieval.prompt_prefix import Injected
+from clio.memory.retrieval.prompt_prefix import CORROBORATED, Injected
 from clio.memory.retrieval.scoring import (
-    CORROBORATED,
     ONLY_ASKS,
     Scored,
     compute_recency,

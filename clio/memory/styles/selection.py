@@ -31,6 +31,7 @@ from clio.text.bandit import (
     TIME_WEIGHT,
     TOPIC_WEIGHT,
     Posterior,
+    compute_alignment,
     compute_exploration_rate,
     compute_hybrid_score,
     compute_trigger_score,
@@ -496,7 +497,7 @@ def _score_trigger(
         confidence=earned.confidence,
         ups=earned.ups,
         downs=earned.downs,
-        aligned=state.aligned(situation.bucket, skill.dimensions),
+        aligned=compute_alignment(state.vector(situation.bucket), skill.dimensions),
     )
 
 

@@ -16,7 +16,6 @@ from clio.text.bandit import (
     PREFERENCE_DIMENSIONS,
     REWARD_SWING,
     VECTOR_LEARNING_RATE,
-    compute_alignment,
     get_confidence_rate,
     update_confidence,
     update_preference_vector,
@@ -239,10 +238,6 @@ class StyleState(Struct, frozen=True, kw_only=True):
     def ratings(self, context: str) -> float:
         """Return how many answers with the intent of this context were rated, by weight."""
         return sum(earned.ratings for earned in self.contexts.get(intent_of(context), {}).values())
-
-    def aligned(self, context: str, dimensions: tuple[float, ...]) -> float:
-        """Return how close a style is to the user's taste in a context, 0.0 to 1.0."""
-        return compute_alignment(self.vector(context), dimensions)
 
     def after(
         self, context: str, style: str, dimensions: tuple[float, ...], reward: int, weight: float, now: float

@@ -43,7 +43,8 @@ class MiniLmEmbedder:
     remote = False
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or _package_folder()
+        package = None if folder else importlib.util.find_spec(PACKAGE)
+        self._folder = folder or (Path(package.origin).parent / "model" if package and package.origin else None)
         self._lock = threading.Lock()
         self._model: _Model | None = None
 
@@ -218,8 +219,3 @@ def _read_weights(path: Path) -> dict[str, Any]:
             flat = numpy.frombuffer(data, dtype=numpy.float32, count=(end - start) // 4, offset=8 + length + start)
             weights[name] = flat.reshape(about["shape"])
     return weights
-
-
-def _package_folder() -> Path | None:
-    found = importlib.util.find_spec(PACKAGE)
-    return Path(found.origin).parent / "model" if found and found.origin else None

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from clio.memory.vectors.documents import Documents
 
 
-PIECE_WORDS = 24
-"""Default size of a piece. The vector of a long text is far from that of a short question, whatever the text says, so
-turns are embedded in pieces.
-"""
 MIN_PIECE_WORDS = 8
 """Shorter sentences are joined with the next ones."""
 MAX_PIECES = 80
@@ -210,8 +206,11 @@ def _list_archived(messages: Sequence[Message], window: Iterable[str]) -> "list[
     return [turn for turn in turns if turn.message_id not in inside and turn.role != "tool"]
 
 
-def split_turn(text: str, size: int = PIECE_WORDS) -> list[str]:
-    """Split a text into at most 80 pieces of whole sentences or lines, of 8 to `size` words where possible."""
+def split_turn(text: str, size: int) -> list[str]:
+    """Split a text into at most 80 pieces of whole sentences or lines, of 8 to `size` words where possible.
+
+    The vector of a long text is far from that of a short question, whatever the text says.
+    """
     found: list[str] = []
     words: list[str] = []
     for sentence in _SENTENCE_ENDS.split(text):

@@ -130,13 +130,13 @@ def test_a_long_turn_is_found_by_any_of_its_parts(tmp_path: Path) -> None:
 
 def test_pieces_end_at_the_end_of_sentences() -> None:
     assert split_turn("One two. Three four five.\nSix", 3) == ["One two.", "Three four five.", "Six"]
-    assert split_turn("Short. Also short. This one is longer than eight words are, really. And more.") == [
+    assert split_turn("Short. Also short. This one is longer than eight words are, really. And more.", 24) == [
         "Short. Also short. This one is longer than eight words are, really.",
         "And more.",
     ]
     assert split_turn("a b c d e", 2) == ["a b", "c d", "e"]
-    assert split_turn(" \n ") == []
-    assert len(split_turn("word " * 40_000)) == MAX_PIECES
+    assert split_turn(" \n ", 24) == []
+    assert len(split_turn("word " * 40_000, 24)) == MAX_PIECES
 
 
 def test_vectors_survive_a_restart(tmp_path: Path) -> None:
