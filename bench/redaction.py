@@ -19,7 +19,7 @@ from pathlib import Path
 
 from clio.security.redaction.redactor import Redactor
 from tests.security.secret_contexts import CONTEXTS, in_contexts, leaks
-from tests.security.secret_corpus import KINDS, Lot, halved, leaves_a_tail, placed, survives
+from tests.security.secret_corpus import KINDS, RandomLetters, halved, leaves_a_tail, placed, survives
 
 ROOT = Path(__file__).parent.parent
 STREAM_CHARS = 100_000
@@ -112,7 +112,7 @@ def count_false_halves(folders: list[Path], limit: int) -> tuple[int, int]:
 
 
 ENVIRONMENT = [
-    *(Lot(f"environment/{number}")(24 + number) for number in range(18)),
+    *(RandomLetters(f"environment/{number}")(24 + number) for number in range(18)),
     "correct-horse-battery",
     "violet kettle 77 orbit",
 ]
@@ -190,7 +190,7 @@ def report_streams() -> None:
         parts = ", ".join(f"{cost:.1f} {given}" for given, cost in zip(SETTINGS, costs, strict=True))
         print(f"  {name:<15}{parts}  ms per 100 KB in pieces of {PIECE_CHARS} (aim: {BUDGET_MS:.0f})")
     code, redactor = make_samples()["source code"], Redactor(env_secrets=ENVIRONMENT)
-    word = Lot("word")(1_000_000)
+    word = RandomLetters("word")(1_000_000)
     print(f"  single letters  {time_stream_ms(code, redactor, 1):.1f} ms per 100 KB")
     print(f"  1 MB at once    {time_stream_ms((code * 10)[:1_000_000], redactor, 1_000_000):.0f} ms")
     print(f"  1 MB, no space  {time_stream_ms(word, redactor, PIECE_CHARS):.0f} ms in pieces of {PIECE_CHARS}")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.secret_corpus import FORMS, Lot
+from tests.security.secret_corpus import FORMS, RandomLetters
 
 ROOT = Path(__file__).parent.parent.parent
-KEY, OWN, SET = FORMS["openai"](Lot("crash")), "ACME-774411", "set-" + Lot("set")(20)
+KEY, OWN, SET = FORMS["openai"](RandomLetters("crash")), "ACME-774411", "set-" + RandomLetters("set")(20)
 FAILING = """
 import asyncio, gc, os, sys, threading
 import clio.agent.loop as loop

@@ -1,4 +1,4 @@
-"""The recorded streams of real servers, as clio and as the makers' own packages read them."""
+"""Recorded streams of real servers, read by clio and by the vendors' own packages."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[1] / "fixtures" / "recorded_streams"
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
-    """One answer. source: where it was recorded. request: what was asked, with long strings cut."""
+    """One answer. source: where it was recorded. request: what was asked, with long strings shortened."""
 
     kind: str
     source: str
@@ -26,8 +26,8 @@ class Recorded(Struct, frozen=True, kw_only=True):
     stream: str
 
 
-class FoundStatements(Struct, kw_only=True):
-    """An answer, put together."""
+class JoinedAnswer(Struct, kw_only=True):
+    """A complete answer, joined from its chunks."""
 
     text: str = ""
     reasoning: str = ""
@@ -44,7 +44,7 @@ def recordings(kind: str) -> Iterator[Recorded]:
 
 
 def events_of(stream: str, cut: int = 0) -> list[object]:
-    """The events of a body, fed in pieces of `cut` bytes; 0 feeds it whole."""
+    """Return the events of a body fed in pieces of `cut` bytes; 0 feeds all at once."""
     reader, body = EventStream(), stream.encode()
     pieces = [body[at : at + cut] for at in range(0, len(body), cut)] if cut else [body]
     found = [data for piece in pieces for data in reader.feed(piece)]
@@ -53,13 +53,13 @@ def events_of(stream: str, cut: int = 0) -> list[object]:
     return [json.loads(data) for data in found if not data.startswith(b"[DONE]")]
 
 
-def hear(decoder: AnswerDecoder, events: list[object]) -> FoundStatements:
-    """What clio makes of the events."""
-    heard, calls = FoundStatements(), dict[int, list[str]]()
+def join_answer(decoder: AnswerDecoder, events: list[object]) -> JoinedAnswer:
+    """Return the answer that clio decodes from the events."""
+    joined, calls = JoinedAnswer(), dict[int, list[str]]()
 
     def take(chunk: Chunk) -> None:
-        heard.text += chunk.text
-        heard.reasoning += chunk.reasoning
+        joined.text += chunk.text
+        joined.reasoning += chunk.reasoning
         for delta in chunk.tool_calls:
             call = calls.setdefault(delta.index, ["", "", ""])
             call[0] = delta.id or call[0]
@@ -70,13 +70,13 @@ def hear(decoder: AnswerDecoder, events: list[object]) -> FoundStatements:
         for chunk in decoder.take(event):
             take(chunk)
     end = decoder.ending()
-    heard.finish, heard.items, heard.usage = end.finish_reason, end.reasoning_items, end.usage
-    heard.calls = [(call[0], call[1], call[2]) for _, call in sorted(calls.items())]
-    return heard
+    joined.finish, joined.items, joined.usage = end.finish_reason, end.reasoning_items, end.usage
+    joined.calls = [(call[0], call[1], call[2]) for _, call in sorted(calls.items())]
+    return joined
 
 
 def answering(stream: str) -> httpx.AsyncClient:
-    """A client that gets this body for every request."""
+    """Return a client that gets this body for every request."""
 
     def answer(_: httpx.Request) -> httpx.Response:
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=stream.encode())

@@ -29,7 +29,7 @@ class VectorServer(ChatServer):
 
 
 def ask(config: Config, home: Path, times: int = 1) -> list[str]:
-    """The texts of so many answers, each given to a new provider, as a later run of clio has one."""
+    """Return the texts of this many answers, each from a new provider, as in later runs of clio."""
 
     async def one() -> str:
         provider = make_provider(config, {"OPENAI_API_KEY": "k"}, book=LessonBook(home))
@@ -48,7 +48,7 @@ def ask(config: Config, home: Path, times: int = 1) -> list[str]:
         "invalid beta flag",
     ],
 )
-def test_a_beta_header_that_is_refused_is_left_out_and_that_is_remembered(words: str, tmp_path: Path) -> None:
+def test_a_refused_beta_header_is_omitted_and_this_is_remembered(words: str, tmp_path: Path) -> None:
     refusal = error(400, {"type": "error", "error": {"type": "invalid_request_error", "message": words}})
     with ProtocolServer([refusal, ProtocolAnswer(text="one"), ProtocolAnswer(text="two")]) as server:
         config = Config(base_url=server.url, api="messages", model="claude-sonnet-4-5", context_window=100_000)
@@ -67,7 +67,7 @@ def test_a_beta_header_that_is_refused_is_left_out_and_that_is_remembered(words:
         "/v1/responses is not supported",
     ],
 )
-def test_a_model_that_is_not_served_on_the_route_of_responses_is_asked_over_chat(words: str, tmp_path: Path) -> None:
+def test_a_model_not_available_over_responses_is_used_over_chat(words: str, tmp_path: Path) -> None:
     refusal = error(400, {"error": {"message": words, "type": "invalid_request_error"}})
     with ProtocolServer([refusal, ProtocolAnswer(text="one"), ProtocolAnswer(text="two")]) as server:
         config = Config(base_url=server.url, api="responses", model="m", context_window=100_000)
@@ -94,7 +94,7 @@ def test_another_refusal_does_not_change_the_protocol(words: str, tmp_path: Path
 
 
 @pytest.mark.parametrize(("lifetime", "written"), [("5m", b'"ttl"'), ("1h", b'"ttl":"1h"')])
-def test_cache_points_through_a_router_live_as_long_as_is_configured(lifetime: Any, written: bytes) -> None:
+def test_cache_points_through_a_router_have_the_configured_lifetime(lifetime: Any, written: bytes) -> None:
     config = Config(
         base_url="https://openrouter.ai/api/v1", api_key="k", model="anthropic/claude-sonnet-5-5", cache_ttl=lifetime
     )
@@ -104,7 +104,7 @@ def test_cache_points_through_a_router_live_as_long_as_is_configured(lifetime: A
     assert b'"cache_control"' in body and (written in body) == (lifetime == "1h")
 
 
-def test_vectors_are_asked_for_with_the_key_a_command_prints_and_again_after_a_401(tmp_path: Path) -> None:
+def test_vectors_use_the_key_printed_by_a_command_and_again_after_a_401(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("first\nsecond\n", encoding="utf-8")
     script = tmp_path / "key.py"
@@ -119,6 +119,6 @@ def test_vectors_are_asked_for_with_the_key_a_command_prints_and_again_after_a_4
             base_url=server.url, api_key_command=f"{sys.executable} {script}", embedding_model="e", model="m"
         )
         assert make_embedding_server(config, {}, 384).embed(["text"]) == [[1.0, 2.0]]
-        heard = [{name.lower(): value for name, value in request.headers.items()} for request in server.others]
-        sent = [headers["authorization"] for headers in heard]
+        headers_seen = [{name.lower(): value for name, value in request.headers.items()} for request in server.others]
+        sent = [headers["authorization"] for headers in headers_seen]
     assert sent == ["Bearer first", "Bearer second"]

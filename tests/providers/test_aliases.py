@@ -1,4 +1,4 @@
-"""Names of the user's own for models on any server."""
+"""The user's own names for models on any server."""
 
 from pathlib import Path
 from typing import Any
@@ -41,19 +41,19 @@ def key_of(provider: Any) -> str:
         ("unknown", "openai", "unknown", "responses", "openai-key"),
     ],
 )
-def test_a_name_reaches_its_model(name: str, server: str, model: str, protocol: str, key: str) -> None:
+def test_an_alias_selects_its_model(name: str, server: str, model: str, protocol: str, key: str) -> None:
     provider: Any = make_provider(config(model=name, api_key="openai-key"), ENV)
     assert (provider.name, provider.model, provider.protocol, key_of(provider)) == (server, model, protocol, key)
 
 
-def test_a_key_of_the_configuration_goes_to_no_aliased_server() -> None:
+def test_the_configured_key_is_not_sent_to_an_aliased_server() -> None:
     provider: Any = make_provider(config(model="fast", provider="openai", api_key="sk-of-openai"), ENV)
     assert key_of(provider) == "groq-key"
     other: Any = make_provider(config(model="own", provider="openai", api_key="sk-of-openai"), {})
     assert (other.base_url, key_of(other)) == ("http://10.0.0.9:8000/v1", "")
 
 
-def test_a_command_of_the_configuration_goes_to_no_aliased_server() -> None:
+def test_the_configured_key_command_is_not_used_for_an_aliased_server() -> None:
     resolved = resolve_alias(config(model="fast", provider="openai", api_key_command="op read x"))
     assert resolved.api_key_command is None
     same = resolve_alias(config(model="short", provider="openai", api_key_command="op read x"))
@@ -65,13 +65,13 @@ def test_an_alias_without_a_model_is_the_name_of_one() -> None:
     assert (provider.name, provider.model) == ("moonshot", "kimi-k3")
 
 
-def test_its_settings_count_for_the_model_it_stands_for() -> None:
+def test_settings_of_an_alias_apply_to_its_model() -> None:
     resolved = resolve_alias(config(model="fast"))
     assert read_configured_limits(resolved, "openai/gpt-oss-20b")[0] == 9_000
     assert resolved.models["openai/gpt-oss-20b"].effort == "low"
 
 
-def test_settings_are_found_by_the_name_of_a_model_and_by_its_alias() -> None:
+def test_settings_are_found_by_model_name_and_by_alias() -> None:
     found = find_model_settings(config(), "openai/gpt-oss-20b")
     assert found is not None
     assert found.effort == "low"
@@ -81,7 +81,7 @@ def test_settings_are_found_by_the_name_of_a_model_and_by_its_alias() -> None:
     assert find_model_settings(config(), "claude-opus-5-5") is None
 
 
-def test_an_alias_is_looked_up_once() -> None:
+def test_an_alias_is_resolved_only_once() -> None:
     models = {"a": ModelSettings(model="b"), "b": ModelSettings(model="a")}
     assert resolve_alias(Config(model="a", models=models)).model == "b"
 
@@ -92,7 +92,7 @@ def test_an_alias_of_an_unknown_provider_is_one_sentence() -> None:
         make_provider(Config(model="x", models=models), ENV)
 
 
-def test_switching_goes_to_an_alias_and_from_there_to_its_neighbours() -> None:
+def test_the_model_can_be_switched_to_an_alias_and_to_others_on_its_server() -> None:
     settings = config(model="gpt-6-sol", provider="openai")
     opened = OpenedProviders(settings, ENV, make_provider(settings, ENV))
     first, groq = opened.switch("fast")
@@ -102,7 +102,7 @@ def test_switching_goes_to_an_alias_and_from_there_to_its_neighbours() -> None:
     assert opened.switch("short")[1].name == "openai"
 
 
-def test_a_file_names_them(tmp_path: Path) -> None:
+def test_a_file_defines_aliases(tmp_path: Path) -> None:
     files = Files(tmp_path)
     files.write_home(
         "models: {fast: {provider: groq, model: openai/gpt-oss-20b, effort: low, context_window: 9000}}\n"
@@ -114,7 +114,7 @@ def test_a_file_names_them(tmp_path: Path) -> None:
     assert (provider.name, provider.model) == ("groq", "openai/gpt-oss-20b")
 
 
-def test_a_project_never_says_which_command_prints_a_key(tmp_path: Path) -> None:
+def test_a_project_cannot_set_the_command_that_prints_a_key(tmp_path: Path) -> None:
     from clio.config.trust import trust_project
 
     files = Files(tmp_path)
@@ -129,4 +129,4 @@ def test_a_project_never_says_which_command_prints_a_key(tmp_path: Path) -> None
         assert len([problem for problem in loaded.problems if "api_key_command" in problem]) == 2
         trust_project(loaded)
     assert loaded.config.models["mine"].base_url == "https://evil.example"
-    assert loaded.config.models["mine"].api_key_command is None  # it was for another address
+    assert loaded.config.models["mine"].api_key_command is None  # it was for another URL

@@ -1,4 +1,4 @@
-"""What servers list of a model besides its name, and what makers document of its effort."""
+"""Capabilities that servers list for a model, and the effort levels that vendors document."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ YES, NO = {"supported": True}, {"supported": False}
         ),
     ],
 )
-def test_what_a_server_lists_of_effort_and_pictures_is_read(row: dict[str, Any], efforts: Any, images: Any) -> None:
+def test_effort_and_pictures_in_a_servers_list_are_read(row: dict[str, Any], efforts: Any, images: Any) -> None:
     (found,) = list_offered_models({"data": [row]})
     assert (found.efforts, found.images) == (efforts, images)
 
@@ -75,12 +75,12 @@ def test_what_a_server_lists_of_effort_and_pictures_is_read(row: dict[str, Any],
         ("kimi-k3", "low", "max"),
     ],
 )
-def test_the_levels_a_maker_documents(model: str, least: str, most: str) -> None:
+def test_the_levels_documented_by_a_vendor(model: str, least: str, most: str) -> None:
     levels = find_documented_efforts(model)
     assert levels is not None and (levels[0], levels[-1]) == (least, most)
 
 
-def test_claude_4_6_takes_max_and_no_xhigh() -> None:
+def test_claude_4_6_supports_max_and_no_xhigh() -> None:
     assert find_documented_efforts("claude-sonnet-4-6") == ("none", "low", "medium", "high", "max")
 
 

@@ -1,4 +1,4 @@
-"""Each server is told how hard to think in its own field."""
+"""Each server gets the reasoning effort in its own field."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ VLLM = "http://localhost:8000/v1"
 
 
 def fields(url: str, model: str, wanted: str, preset: str = "") -> dict[str, Any]:
-    """The fields of a request for this effort."""
+    """Return the fields of a request for this effort."""
     style = find_quirks(find_preset(preset) if preset else find_preset_by_url(url), url, model).effort
     return style.options(EffortLevels(model, {}, style.levels).choose(wanted))
 
@@ -80,7 +80,7 @@ def fields(url: str, model: str, wanted: str, preset: str = "") -> dict[str, Any
         ("https://llm.example.com/v1", "some-model", "high", {"reasoning_effort": "high"}),
     ],
 )
-def test_effort(url: str, model: str, wanted: str, sent: dict[str, Any]) -> None:
+def test_the_effort_field_of_each_server(url: str, model: str, wanted: str, sent: dict[str, Any]) -> None:
     assert fields(url, model, wanted) == sent
 
 
@@ -99,14 +99,14 @@ def test_effort(url: str, model: str, wanted: str, sent: dict[str, Any]) -> None
         ("lmstudio", "qwen/qwen3-8b", "max", {"reasoning_effort": "high"}),
     ],
 )
-def test_effort_at_servers_of_the_user(preset: str, model: str, wanted: str, sent: dict[str, Any]) -> None:
+def test_the_effort_field_of_servers_of_the_user(preset: str, model: str, wanted: str, sent: dict[str, Any]) -> None:
     named = find_preset(preset)
     assert named is not None
     assert fields(named.base_url, model, wanted, preset) == sent
 
 
-def test_only_none_asks_for_none() -> None:
-    """No other level turns thinking off, whatever a server takes."""
+def test_only_the_level_none_turns_thinking_off() -> None:
+    """No other level does, whatever a server accepts."""
     for url in (OPENROUTER, GEMINI, DEEPSEEK, ZAI, MOONSHOT, MINIMAX, XAI, GROQ, MISTRAL, ALIBABA, VLLM):
         for model in ("qwen3-32b", "glm-4.7", "kimi-k2.6", "MiniMax-M3", "grok-4.3", "gpt-oss-20b", "gemini-2.5-flash"):
             for wanted in ("minimal", "low", "medium", "high", "xhigh", "max"):
@@ -116,7 +116,7 @@ def test_only_none_asks_for_none() -> None:
                 assert not any(value is False for value in (sent.get("chat_template_kwargs") or {}).values())
 
 
-def test_a_refused_template_argument_is_left_out_and_said() -> None:
+def test_a_refused_template_argument_is_omitted_and_reported() -> None:
     style = find_effort_style("", "localhost", "qwen3", local=True)
     levels = EffortLevels("qwen3", {}, style.levels)
     assert levels.choose("high") == "high"

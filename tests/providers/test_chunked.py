@@ -1,4 +1,4 @@
-"""Bodies in chunks, cut anywhere."""
+"""Chunked bodies, split anywhere."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ def framed(parts: list[bytes], end: bytes = b"0\r\n\r\n") -> bytes:
 @given(
     st.lists(st.binary(min_size=1, max_size=40), max_size=6), st.lists(st.integers(0, 300), max_size=12), st.booleans()
 )
-def test_cut_anywhere(parts: list[bytes], cuts: list[int], trailers: bool) -> None:
+def test_a_body_split_anywhere_is_read(parts: list[bytes], cuts: list[int], trailers: bool) -> None:
     wire = framed(parts, b"0\r\nA: b\r\nC: d\r\n\r\n" if trailers else b"0\n\n")
     edges = [0, *sorted(min(cut, len(wire)) for cut in cuts), len(wire)]
     body = ChunkedBody()
@@ -29,7 +29,7 @@ def test_cut_anywhere(parts: list[bytes], cuts: list[int], trailers: bool) -> No
     assert (found, body.is_over, body.surplus, body.wrong) == (b"".join(parts), True, False, "")
 
 
-def test_more_than_the_body_is_no_part_of_it() -> None:
+def test_bytes_after_the_body_are_not_part_of_it() -> None:
     body = ChunkedBody()
     assert body.feed(framed(BODY) + b"HTTP/1.1 200 OK\r\n") == b"".join(BODY)
     assert body.is_over
@@ -46,8 +46,8 @@ def test_more_than_the_body_is_no_part_of_it() -> None:
         (b"0\r\n" + b"A: b\r\n" * 50_000, "trailers without an end"),
     ],
 )
-def test_what_is_no_chunk(wire: bytes, wrong: str) -> None:
+def test_invalid_chunks_are_an_error(wire: bytes, wrong: str) -> None:
     body = ChunkedBody()
-    assert body.feed(framed(BODY, end=b"") + wire).startswith(b"".join(BODY))  # what stood before it is good
+    assert body.feed(framed(BODY, end=b"") + wire).startswith(b"".join(BODY))  # what came before is valid
     assert body.wrong == wrong
     assert not body.is_over

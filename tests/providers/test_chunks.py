@@ -1,4 +1,4 @@
-"""Every habit of servers, made one."""
+"""Chunks of all servers are converted to one form."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ def play(*events: Any) -> tuple[list[Chunk], ChatDecoder]:
 
 
 def calls_of(chunks: list[Chunk]) -> list[tuple[str, str, str]]:
-    """The calls as the loop puts them together: id and name replaced, arguments appended."""
+    """Return the calls as the loop joins them: id and name replaced, arguments appended."""
     calls: dict[int, list[str]] = {}
     for chunk in chunks:
         for delta in chunk.tool_calls:
@@ -44,7 +44,7 @@ def calls_of(chunks: list[Chunk]) -> list[tuple[str, str, str]]:
     return [(row[0], row[1], row[2]) for _, row in sorted(calls.items())]
 
 
-def test_text_reason_and_usage() -> None:
+def test_text_finish_reason_and_usage() -> None:
     bill = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
     chunks, _ = play(
         event({"role": "assistant", "content": ""}),
@@ -57,12 +57,12 @@ def test_text_reason_and_usage() -> None:
     assert chunks == [Chunk(text="Hel"), Chunk(text="lo"), Chunk(finish_reason="stop", usage=usage)]
 
 
-def test_usage_beside_the_reason() -> None:
+def test_usage_in_the_chunk_with_the_finish_reason() -> None:
     chunks, _ = play(event({"content": "a"}), event({}, "stop", usage={"prompt_tokens": 3, "completion_tokens": 1}))
     assert chunks[-1] == Chunk(finish_reason="stop", usage=Usage(prompt_tokens=3, completion_tokens=1))
 
 
-def test_bills_in_other_places() -> None:
+def test_usage_in_other_places() -> None:
     bill = {"prompt_tokens": 3, "completion_tokens": 1}
     assert play(event({}, "stop", x_groq={"id": "r", "usage": bill}))[0][-1].usage == Usage(
         prompt_tokens=3, completion_tokens=1
@@ -74,7 +74,7 @@ def test_bills_in_other_places() -> None:
     assert play(event({}, "stop", timings={"prompt_n": 7, "predicted_n": 5}))[0][-1].usage is None
 
 
-def test_usage_growing_in_every_chunk_is_taken_once() -> None:
+def test_usage_repeated_in_every_chunk_is_counted_once() -> None:
     chunks, _ = play(
         *(event({"content": "a"}, usage={"prompt_tokens": 3, "completion_tokens": n}) for n in (1, 2, 3)),
         event({}, "stop", usage=None),
@@ -108,7 +108,7 @@ def test_usage_growing_in_every_chunk_is_taken_once() -> None:
         ),
     ],
 )
-def test_bills(bill: Any, usage: Usage | None) -> None:
+def test_usage_formats(bill: Any, usage: Usage | None) -> None:
     assert read_usage(bill) == usage
 
 
@@ -128,29 +128,29 @@ def test_bills(bill: Any, usage: Usage | None) -> None:
         (None, None),
     ],
 )
-def test_what_a_bill_says_was_paid(bill: Any, micro_dollars: int | None) -> None:
+def test_the_cost_in_a_usage_object(bill: Any, micro_dollars: int | None) -> None:
     assert read_cost(bill) == micro_dollars
 
 
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
-def test_thoughts(key: str) -> None:
+def test_reasoning_fields(key: str) -> None:
     chunks, _ = play(event({key: "hm", "content": None}), event({"content": "yes"}, "stop"))
     assert chunks[:-1] == [Chunk(reasoning="hm"), Chunk(text="yes")]
     assert chunks[-1].finish_reason == "stop"
     assert [json.loads(item.data) for item in chunks[-1].reasoning_items] == [{REASONING_FIELD: key}]
 
 
-def test_content_in_parts() -> None:
+def test_content_as_a_list_of_parts() -> None:
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "yes"}]
     chunks, _ = play(event({"content": parts}, "stop"))
     assert chunks[:2] == [Chunk(reasoning="hm"), Chunk(text="yes")]
 
 
-def test_a_refusal_is_the_answer() -> None:
+def test_a_refusal_text_is_the_answer() -> None:
     assert play(event({"refusal": "I cannot."}, "stop"))[0][0] == Chunk(text="I cannot.")
 
 
-def test_empty_lists_and_nulls_hold_nothing() -> None:
+def test_empty_lists_and_nulls_are_ignored() -> None:
     chunks, decoder = play(event({"role": "assistant", "content": None, "tool_calls": []}), event({"tool_calls": None}))
     assert chunks == [Chunk()]
     assert not decoder.has_content
@@ -179,7 +179,7 @@ def test_single_characters() -> None:
     assert calls_of(play(first, *rest)[0]) == [("a", "run", '{"command": "ls"}')]
 
 
-def test_no_index() -> None:
+def test_calls_without_an_index() -> None:
     chunks, _ = play(
         event({"tool_calls": [call(None, "a", "one", '{"x"')]}),
         event({"tool_calls": [call(None, None, None, ": 1}")]}),
@@ -189,7 +189,7 @@ def test_no_index() -> None:
     assert calls_of(chunks) == [("a", "one", '{"x": 1} '), ("b", "two", "{}")]
 
 
-def test_index_zero_for_every_call() -> None:
+def test_calls_that_all_have_index_zero() -> None:
     chunks, _ = play(
         event({"tool_calls": [call(0, "a", "one", "{}")]}),
         event({"tool_calls": [call(0, "b", "two", "{}")]}),
@@ -211,19 +211,19 @@ def test_arguments_as_an_object() -> None:
     ]
 
 
-def test_no_id_at_all() -> None:
+def test_calls_without_an_id() -> None:
     chunks, _ = play(event({"tool_calls": [call(0, None, "one", "{}")]}))
     assert chunks[0].tool_calls == (ToolCallDelta(index=0, name="one", arguments="{}"),)
 
 
-def test_the_old_function_call() -> None:
+def test_the_old_function_call_field() -> None:
     chunks, _ = play(
         event({"function_call": {"name": "one", "arguments": "{"}}), event({"function_call": {"arguments": "}"}})
     )
     assert calls_of(chunks) == [("", "one", "{}")]
 
 
-def test_a_whole_answer_not_streamed() -> None:
+def test_a_complete_answer_that_is_not_streamed() -> None:
     message = {
         "role": "assistant",
         "content": "Look:",
@@ -260,13 +260,13 @@ def test_a_whole_answer_not_streamed() -> None:
         ("something_new", "something_new"),
     ],
 )
-def test_reasons_have_one_name(sent: str, read: str) -> None:
+def test_finish_reasons_are_normalized(sent: str, read: str) -> None:
     assert play(event({"content": "a"}, sent))[0][-1].finish_reason == read
     assert play(event({"content": "a"}, ""), event({}, sent))[0][-1].finish_reason == read
 
 
 @pytest.mark.parametrize("reason", ["error", "network_error", "insufficient_system_resource", "abort"])
-def test_an_answer_the_server_could_not_end_is_a_failure(reason: str) -> None:
+def test_an_answer_that_the_server_could_not_complete_is_a_failure(reason: str) -> None:
     with pytest.raises(TransportFailed) as caught:
         play(event({"content": "a"}), event({"content": ""}, reason))
     assert reason in caught.value.failure.body
@@ -279,7 +279,7 @@ def test_an_error_within_a_choice_is_a_failure() -> None:
     assert json.loads(caught.value.failure.body)["error"]["code"] == 502
 
 
-def test_reasoning_details_are_joined_and_kept_as_they_came() -> None:
+def test_reasoning_details_are_joined_and_kept_unchanged() -> None:
     def detail(**fields: Any) -> Any:
         return event({"reasoning_details": [fields]})
 
@@ -301,7 +301,7 @@ def test_reasoning_details_are_joined_and_kept_as_they_came() -> None:
     assert "".join(chunk.reasoning for chunk in chunks) == "I thinkshort"
 
 
-def test_tags_repeat_what_came_as_reasoning() -> None:
+def test_think_tags_that_repeat_the_reasoning_are_removed() -> None:
     chunks, _ = play(
         event({"content": "<think>hm</think>", "reasoning_content": "hm"}), event({"content": "yes"}, "stop")
     )
@@ -309,7 +309,7 @@ def test_tags_repeat_what_came_as_reasoning() -> None:
     assert "".join(chunk.text for chunk in chunks) == "yes"
 
 
-def test_money_in_ticks_does_not_void_the_count() -> None:
+def test_a_cost_in_ticks_does_not_invalidate_the_token_count() -> None:
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "cost_in_usd_ticks": 450_000_000}
     chunks, _ = play(event({"content": "a"}, "stop"), {"choices": [], "usage": usage})
     assert chunks[-1].usage == Usage(prompt_tokens=9, completion_tokens=2)
@@ -326,13 +326,13 @@ def test_money_in_ticks_does_not_void_the_count() -> None:
         ({"prompt_tokens_details": {"cached_tokens": 90, "cache_write_tokens": 30}}, (90, 10)),
     ],
 )
-def test_what_the_cache_read_and_wrote(sent: Any, read: tuple[int, int]) -> None:
+def test_tokens_read_from_and_written_to_the_cache(sent: Any, read: tuple[int, int]) -> None:
     usage = read_usage({"prompt_tokens": 100, "completion_tokens": 5, **sent})
     assert usage is not None
     assert (usage.cached_tokens, usage.cache_write_tokens) == read
 
 
-def test_an_answer_without_a_reason_is_whole_unless_a_call_is_cut() -> None:
+def test_an_answer_without_a_finish_reason_is_complete_unless_a_call_is_cut() -> None:
     assert play(event({"content": "a"}))[1].is_whole
     assert play(event({"tool_calls": [call(0, "a", "one", "{}")]}))[1].is_whole
     assert not play(event({"tool_calls": [call(0, "a", "one", '{"x": ')]}))[1].is_whole
@@ -375,14 +375,14 @@ json_values = st.recursive(
 
 
 @given(st.lists(json_values, max_size=4))
-def test_no_json_breaks_it(events: list[Any]) -> None:
+def test_any_json_is_tolerated(events: list[Any]) -> None:
     chunks, decoder = play(*events)
     assert decoder.events == len(events)
     assert isinstance(chunks[-1], Chunk)
 
 
 @given(st.text(max_size=80), st.integers(1, 9), st.booleans())
-def test_any_cut_gives_the_same_call(value: str, size: int, repeat: bool) -> None:
+def test_a_call_split_anywhere_is_the_same(value: str, size: int, repeat: bool) -> None:
     arguments = json.dumps({"value": value})
     pieces = [arguments[at : at + size] for at in range(0, len(arguments), size)]
     events = [
@@ -413,14 +413,14 @@ def test_joined_chunks_are_the_same_answer_in_the_same_order(chunks: list[Chunk]
 
 
 def in_order(chunks: list[Chunk]) -> str:
-    """Words in small, thoughts in capitals, calls in brackets: what is shown, as it is shown."""
+    """Return text in lower case, reasoning in upper case and calls in brackets, as they are shown."""
     return "".join(
         chunk.reasoning.upper() + chunk.text + "".join(f"[{call.arguments}]" for call in chunk.tool_calls)
         for chunk in chunks
     )
 
 
-def test_words_that_follow_words_are_one_piece() -> None:
+def test_consecutive_texts_are_one_piece() -> None:
     call_delta = ToolCallDelta(index=0, id="x", name="one", arguments="{}")
     chunks = [
         Chunk(reasoning="w"),

@@ -1,4 +1,4 @@
-"""Model servers on this machine's ports."""
+"""Discovery of model servers on ports of this machine."""
 
 import asyncio
 import socket
@@ -12,14 +12,14 @@ from tests.support.rows import each_row
 
 @contextmanager
 def silent_port() -> Iterator[int]:
-    """A port that takes connections and never answers."""
+    """A port that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
 @contextmanager
 def closed_port() -> Iterator[int]:
-    """A port no one listens at, and no one else takes meanwhile."""
+    """A port at which nothing listens, reserved so that nothing else uses it meanwhile."""
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         yield reserved.getsockname()[1]
@@ -31,7 +31,7 @@ def test_a_server_is_found() -> None:
     assert found == FoundServer(name="ollama", base_url=f"http://127.0.0.1:{server.port}/v1", models=("qwen", "llama"))
 
 
-def test_the_first_in_order_wins_among_strangers() -> None:
+def test_of_unknown_servers_the_first_port_is_used() -> None:
     with (
         ChatServer(models=[{"id": "b"}]) as second,
         ChatServer(models=[{"id": "a"}]) as first,
@@ -44,7 +44,7 @@ def test_the_first_in_order_wins_among_strangers() -> None:
     assert (found.name, found.models) == ("first", ("a",))
 
 
-def test_it_works_below_a_running_loop() -> None:
+def test_discovery_works_inside_a_running_event_loop() -> None:
     async def inside() -> FoundServer | None:
         return find_local_server({server.port: "vllm"})
 
@@ -66,18 +66,18 @@ def test_it_works_below_a_running_loop() -> None:
         slow(5, error(200)),
     ],
 )
-def test_other_servers_are_none(answer: Reply) -> None:
+def test_other_servers_are_ignored(answer: Reply) -> None:
     with ChatServer(models=answer) as server:
         assert find_local_server({server.port: "llamacpp"}) is None
 
 
-def test_no_user_and_no_answer_are_none() -> None:
+def test_no_server_and_no_answer_are_ignored() -> None:
     with silent_port() as silent, closed_port() as closed:
         assert find_local_server({silent: "a", closed: "b"}) is None
 
 
-def test_all_ports_are_asked_at_once() -> None:
-    """None of these servers answers before all of them were asked."""
+def test_all_ports_are_queried_in_parallel() -> None:
+    """None of these servers answers before all of them were queried."""
 
     async def scene() -> FoundServer | None:
         everybody = asyncio.Barrier(4)
@@ -98,7 +98,7 @@ def test_all_ports_are_asked_at_once() -> None:
     assert asyncio.run(scene()) is not None
 
 
-def test_loaded_models_come_first_and_embedders_last() -> None:
+def test_loaded_models_come_first_and_embedding_models_last() -> None:
     rows = [{"id": "text-embedding-x"}, {"id": "a", "state": "not-loaded"}, {"id": "b", "state": "loaded"}]
     with ChatServer(models=rows) as server:
         assert list_models(server.url, None) == ("b", "a")
@@ -106,7 +106,7 @@ def test_loaded_models_come_first_and_embedders_last() -> None:
         assert list_models(server.url, None) == ("text-embedding-x",)
 
 
-def test_the_key_goes_along() -> None:
+def test_the_key_is_sent() -> None:
     with ChatServer(models=[{"id": "a"}]) as server:
         assert asyncio.run(ask_models(server.url, 1.0, "k")) == ("a",)
         assert server.others[0].headers["authorization"] == "Bearer k"
@@ -125,7 +125,7 @@ def test_the_key_goes_along() -> None:
     ],
     ids=["length", "to the end", "chunked", "broken chunks", "too short", "another protocol", "nothing"],
 )
-def test_answers_framed_in_any_way(answer: bytes) -> None:
+def test_answers_with_any_framing_are_read(answer: bytes) -> None:
     async def serve_once() -> tuple[str, ...]:
         async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readuntil(b"\r\n\r\n")

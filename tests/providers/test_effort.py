@@ -1,4 +1,4 @@
-"""What a refusal teaches about how hard a model can be asked to think, in the wordings of many servers."""
+"""What clio learns from refusals about the effort levels of a model, in the wordings of many servers."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ def pydantic(kind: str, loc: list[Any], msg: str, given: str, **ctx: str) -> str
     return json.dumps({"detail": [{"type": kind, "loc": loc, "msg": msg, "input": given, "ctx": ctx}]})
 
 
-# sent, the refusal, the levels that are left, and what is used in place of the one that was wanted
+# sent level, refusal, remaining levels, and the level used instead of the requested one
 LISTED = {
     "OpenAI chat": (
         "minimal",
@@ -206,7 +206,7 @@ LISTED = {
 
 
 @each_row("case", LISTED)
-def test_the_levels_a_refusal_lists_are_taken_from_it(case: str) -> None:
+def test_the_levels_listed_in_a_refusal_are_learned(case: str) -> None:
     sent, refusal, left, used = LISTED[case]
     lessons: dict[str, object] = {}
     levels = EffortLevels("m", lessons)
@@ -266,7 +266,7 @@ FIELD_REFUSED = {
 
 
 @each_row("case", FIELD_REFUSED)
-def test_a_model_that_takes_no_effort_is_asked_without_one_after_one_refusal(case: str) -> None:
+def test_a_model_without_effort_is_used_without_it_after_one_refusal(case: str) -> None:
     levels = EffortLevels("m", {})
     levels.choose("high")
     said = levels.adapt(FIELD_REFUSED[case])
@@ -282,7 +282,7 @@ NO_NONE = {
 
 
 @pytest.mark.parametrize("case", NO_NONE)
-def test_a_model_that_must_think_gets_the_least_there_is(case: str) -> None:
+def test_a_model_that_always_thinks_gets_the_lowest_level(case: str) -> None:
     levels = EffortLevels("m", {})
     levels.choose("none")
     said = levels.adapt(NO_NONE[case])
@@ -328,12 +328,12 @@ def test_without_an_effort_no_refusal_is_about_it() -> None:
 @each_row(
     "refusal",
     [
-        openai("Supported values are: 'low', 'high'."),  # and it refuses those as well
+        openai("Supported values are: 'low', 'high'."),  # and it refuses those too
         openai("Unsupported value of reasoning_effort: 'none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'"),
         "reasoning effort: must be one of none, minimal, low, medium, high, xhigh, max",
     ],
 )
-def test_a_server_that_refuses_all_it_lists_is_not_asked_for_ever(wanted: str, refusal: str) -> None:
+def test_a_server_that_refuses_every_listed_level_is_not_tried_for_ever(wanted: str, refusal: str) -> None:
     levels = EffortLevels("m", {})
     sent: list[str] = []
     while level := levels.choose(wanted):
@@ -343,7 +343,7 @@ def test_a_server_that_refuses_all_it_lists_is_not_asked_for_ever(wanted: str, r
         assert levels.adapt(refusal) is not None
 
 
-def test_no_level_but_none_ever_turns_into_none() -> None:
+def test_only_the_level_none_becomes_none() -> None:
     lessons: dict[str, object] = {"efforts": ["none"]}
     levels = EffortLevels("m", lessons)
     assert {wanted: levels.find_nearest(wanted) for wanted in EFFORTS} == {"none": "none"} | dict.fromkeys(
@@ -351,12 +351,12 @@ def test_no_level_but_none_ever_turns_into_none() -> None:
     )
 
 
-def test_a_damaged_lesson_counts_as_one_that_leaves_nothing_to_choose() -> None:
+def test_a_damaged_saved_lesson_leaves_no_levels() -> None:
     assert EffortLevels("m", {"efforts": [7, "high", None, "giant"]}).accepted == ("high",)
     assert EffortLevels("m", {"efforts": "high"}).accepted == ()
 
 
-def test_a_model_whose_name_says_thinking_is_not_taken_for_a_complaint() -> None:
+def test_a_model_name_with_thinking_in_it_is_no_refusal_of_the_effort() -> None:
     levels = EffortLevels("kimi-k2-thinking", {})
     levels.choose("high")
     assert levels.adapt(openai("Unknown parameter: 'store' for kimi-k2-thinking", "store", None)) is None

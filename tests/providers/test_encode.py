@@ -1,4 +1,4 @@
-"""Requests on the wire."""
+"""Encoding of requests for Chat Completions."""
 
 import json
 from functools import cache
@@ -39,7 +39,7 @@ def body(*messages: Message, quirks: ServerQuirks = PLAIN, **options: Any) -> di
     return json.loads(ChatProtocol("m", quirks).encode(request))
 
 
-def test_a_whole_request() -> None:
+def test_a_complete_request() -> None:
     assert body(*ROUND, tools=(TOOL,), max_output_tokens=500) == {
         "model": "m",
         "stream": True,
@@ -69,7 +69,7 @@ def test_a_whole_request() -> None:
     }
 
 
-def test_what_is_not_set_is_not_sent() -> None:
+def test_unset_fields_are_not_sent() -> None:
     assert set(body(UserMessage(content="hi"))) == {"model", "stream", "stream_options", "messages"}
     assert set(body(UserMessage(content="hi"), quirks=ServerQuirks(stream_usage=False))) == {
         "model",
@@ -83,7 +83,7 @@ def test_system_messages_keep_their_place() -> None:
     assert [message["role"] for message in sent] == ["system", "user", "system"]
 
 
-def test_quirks() -> None:
+def test_differences_between_servers() -> None:
     quirks = ServerQuirks(
         max_tokens_field="max_completion_tokens",
         effort_none_with_tools=True,
@@ -98,7 +98,7 @@ def test_quirks() -> None:
     assert "reasoning_effort" not in body(*ROUND, quirks=quirks)
 
 
-def test_known_signatures_go_back() -> None:
+def test_known_signatures_are_sent_back() -> None:
     encoder = ChatProtocol("m", ServerQuirks(thought_signatures=True), origin="chat h m")
     items = (ReasoningItem(data='{"thought_signature":"c2ln"}', calls=0),)
     signed = tuple(
@@ -111,30 +111,30 @@ def test_known_signatures_go_back() -> None:
     assert sent["messages"][1]["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": "c2ln"}}
 
 
-def test_a_model_without_tools_gets_none() -> None:
+def test_a_model_without_tool_support_gets_no_tools() -> None:
     request = ChatRequest(system="", messages=(UserMessage(content="hi"),), tools=(TOOL,))
     assert "tools" not in json.loads(ChatProtocol("m", PLAIN, tools=False).encode(request))
 
 
-def test_an_answer_without_a_word_is_left_out() -> None:
+def test_an_answer_without_text_is_omitted() -> None:
     sent = body(UserMessage(content="hi"), AssistantMessage(finish_reason="interrupted"), UserMessage(content="go on"))
     assert [message["role"] for message in sent["messages"]] == ["system", "user"]
     assert sent["messages"][1]["content"] == "hi\n\ngo on"
 
 
 @each_row("written", ['{"path": "x', "", "[1]", "null", "read it", '"{}"'])
-def test_arguments_that_are_no_object_are_quoted(written: str) -> None:
+def test_arguments_that_are_not_an_object_are_quoted(written: str) -> None:
     message = AssistantMessage(tool_calls=(ToolCall(id="c1", name="git", arguments=written),))
     sent = body(message)["messages"][1]["tool_calls"][0]["function"]["arguments"]
     assert json.loads(sent) == {"invalid_json": written}
 
 
-def test_text_that_utf8_cannot_carry() -> None:
+def test_text_that_utf8_cannot_encode_is_replaced() -> None:
     sent = body(UserMessage(content="a\ud800b \u0000 漢字 😀"), AssistantMessage(content="\udcff"))["messages"]
     assert [message["content"] for message in sent[1:]] == ["a\ufffdb \u0000 漢字 😀", "\ufffd"]
 
 
-def test_requests_share_all_bytes_but_the_end() -> None:
+def test_requests_have_a_common_prefix() -> None:
     encoder = ChatProtocol("m", PLAIN)
     earlier = encoder.encode(ChatRequest(system="s", messages=ROUND, tools=(TOOL,)))
     more = (*ROUND, UserMessage(content="and now?"))
@@ -143,7 +143,7 @@ def test_requests_share_all_bytes_but_the_end() -> None:
     assert later == ChatProtocol("m", PLAIN).encode(ChatRequest(system="s", messages=more, tools=(TOOL,)))
 
 
-def test_a_shortened_copy_is_sent_as_it_is_now() -> None:
+def test_a_shortened_copy_of_a_message_is_sent_in_its_current_form() -> None:
     encoder = ChatProtocol("m", PLAIN)
     whole = ToolMessage(tool_call_id="c1", content="long " * 100)
     short = ToolMessage(tool_call_id="c1", content="short", id=whole.id)
@@ -152,14 +152,14 @@ def test_a_shortened_copy_is_sent_as_it_is_now() -> None:
     assert sent["messages"][-1]["content"] == "short"
 
 
-def test_messages_no_longer_sent_are_forgotten() -> None:
+def test_messages_no_longer_sent_are_removed_from_the_cache() -> None:
     encoder = ChatProtocol("m", PLAIN)
     for number in range(1_000):
         encoder.encode(ChatRequest(system="", messages=(UserMessage(content=str(number)),)))
     assert len(encoder._encoded_messages) < 300
 
 
-def test_users_words_in_a_row_are_one_message() -> None:
+def test_consecutive_user_messages_are_joined() -> None:
     messages = (
         UserMessage(content='first "quoted"'),
         UserMessage(content="second\nline"),
@@ -175,7 +175,7 @@ def test_users_words_in_a_row_are_one_message() -> None:
 
 
 def kept(message: AssistantMessage, *items: dict[str, Any]) -> AssistantMessage:
-    """The answer as it is kept after it came from the server that is asked."""
+    """Return the answer as saved after it came from the server in use."""
     data = tuple(ReasoningItem(data=json.dumps(item)) for item in items)
     return structs.replace(message, reasoning_items=data, reasoning_origin="chat h m")
 
@@ -186,7 +186,7 @@ def answer_sent(message: AssistantMessage, quirks: ServerQuirks) -> dict[str, An
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_reasoning_goes_back_in_the_field_it_came_in(field: str) -> None:
+def test_reasoning_is_sent_back_in_its_own_field(field: str) -> None:
     for answer in (CALL, AssistantMessage(content="It is clean.", reasoning="hm")):
         own = kept(answer, {"reasoning_field": field})
         assert answer_sent(own, ServerQuirks(echo_field=True))[field] == "hm"
@@ -196,7 +196,7 @@ def test_reasoning_goes_back_in_the_field_it_came_in(field: str) -> None:
         assert "hm" not in json.dumps(answer_sent(foreign, ServerQuirks(echo_field=True, echo_reasoning=True)))
 
 
-def test_reasoning_details_go_back_as_they_came() -> None:
+def test_reasoning_details_are_sent_back_unchanged() -> None:
     details = [
         {"type": "reasoning.text", "text": "hm", "signature": "s", "index": 0},
         {"type": "reasoning.encrypted", "data": "xyz", "id": "tool_1", "index": 1, "format": "google-gemini-v1"},
@@ -219,7 +219,7 @@ def test_reasoning_details_go_back_as_they_came() -> None:
         ("cache_control", "messages.0.content.0.cache_control: Extra inputs are not permitted"),
     ],
 )
-def test_a_field_that_is_refused_is_left_out_from_then_on(field: str, refusal: str) -> None:
+def test_a_refused_field_is_omitted_from_then_on(field: str, refusal: str) -> None:
     quirks = ServerQuirks(cache_key=True, cache_points=True, echo_details=True, echo_field=True)
     item = (
         {"type": "reasoning.text", "text": "hm"}
@@ -263,13 +263,13 @@ def test_a_signature_that_gemini_cannot_read_is_replaced() -> None:
     assert sent["extra_content"]["google"]["thought_signature"] == NO_SIGNATURE
 
 
-def test_a_refusal_of_what_was_not_sent_teaches_nothing() -> None:
+def test_a_refusal_of_a_field_that_was_not_sent_teaches_nothing() -> None:
     encoder = ChatProtocol("m", PLAIN)
     encoder.encode(ChatRequest(system="s", messages=ROUND, cache_key="k"))
     assert encoder.adapt("unknown field prompt_cache_key") is None
 
 
-def test_a_refusal_that_asks_for_reasoning_is_no_refusal_of_the_effort() -> None:
+def test_a_refusal_that_requires_reasoning_is_no_refusal_of_the_effort() -> None:
     encoder = ChatProtocol("m", PLAIN)
     encoder.encode(ChatRequest(system="", messages=ROUND, effort="high"))
     refusal = "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
@@ -279,7 +279,7 @@ def test_a_refusal_that_asks_for_reasoning_is_no_refusal_of_the_effort() -> None
     assert sent["messages"][1]["reasoning_content"] == " "
 
 
-def test_cache_points() -> None:
+def test_cache_points_are_set() -> None:
     quirks = ServerQuirks(cache_points=True, cache_key=True)
     first, *later = body(*ROUND, UserMessage(content="and now?"), quirks=quirks, cache_key="k")["messages"]
     marked = [row for row in later if isinstance(row["content"], list)]
@@ -288,8 +288,8 @@ def test_cache_points() -> None:
     assert all(row["content"][-1]["cache_control"] == {"type": "ephemeral"} for row in marked)
 
 
-def test_every_request_reads_what_the_one_before_wrote() -> None:
-    """The second last point of a request is where the last one of the request before it was."""
+def test_every_request_reads_the_cache_entry_of_the_one_before() -> None:
+    """The second last point of a request is where the last point of the request before was."""
     encoder = ChatProtocol("m", ServerQuirks(cache_points=True))
     messages: list[Message] = [UserMessage(content="hi")]
     before: list[int] = []
@@ -304,7 +304,7 @@ def test_every_request_reads_what_the_one_before_wrote() -> None:
         messages += [AssistantMessage(tool_calls=(call,)), ToolMessage(tool_call_id=call.id, content="clean")]
 
 
-def test_a_long_lived_cache_point() -> None:
+def test_a_cache_point_with_a_long_lifetime() -> None:
     encoder = ChatProtocol("m", ServerQuirks(cache_points=True), lifetime="1h")
     sent = json.loads(encoder.encode(ChatRequest(system="s", messages=ROUND)))["messages"]
     assert sent[0]["content"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
@@ -313,7 +313,7 @@ def test_a_long_lived_cache_point() -> None:
 PICTURE = ImagePart(blob="b1", media_type="image/png", name="shot.png", size=3)
 
 
-def test_pictures_of_results_come_behind_all_results_of_their_step() -> None:
+def test_pictures_in_results_follow_all_results_of_their_step() -> None:
     calls = AssistantMessage(tool_calls=(ToolCall(id="c1", name="look"), ToolCall(id="c2", name="git")))
     messages = (
         calls,
@@ -332,7 +332,7 @@ def test_pictures_of_results_come_behind_all_results_of_their_step() -> None:
     assert gone[-1]["role"] == "user"
 
 
-def test_a_model_without_eyes_is_reported() -> None:
+def test_a_model_without_picture_support_is_reported() -> None:
     messages = (
         UserMessage(content="look", images=(PICTURE,)),
         CALL,
@@ -365,7 +365,7 @@ def without_vendors(value: Any) -> Any:
 
 @cache
 def params() -> tuple[TypeAdapter[Any], set[str]]:
-    """What the maker's package takes, and its fields. Its import takes 0.6 s, which other runs need not spend."""
+    """Return the request types of the vendor's package; importing it takes 0.6 s, so it is lazy."""
     from openai.types.chat import completion_create_params as made
 
     names = {*made.CompletionCreateParamsStreaming.__annotations__, *made.CompletionCreateParamsBase.__annotations__}
@@ -390,14 +390,14 @@ def params() -> tuple[TypeAdapter[Any], set[str]]:
     ],
 )
 @each_row("effort", ["auto", *EFFORTS])
-def test_requests_are_what_the_package_would_send(url: str, model: str, effort: str) -> None:
+def test_requests_match_the_types_of_the_package(url: str, model: str, effort: str) -> None:
     adapter, names = params()
     encoder = ChatProtocol(model, find_quirks(find_preset_by_url(url), url, model), images=True, origin="chat h m")
     request = ChatRequest(
         system="s", messages=FULL, tools=(TOOL,), effort=effort, cache_key="k", max_output_tokens=9, images={"b1": b"x"}
     )
     sent = without_vendors(json.loads(encoder.encode(request)))
-    if sent.get("reasoning_effort") == "default":  # Groq's own
+    if sent.get("reasoning_effort") == "default":  # a field of Groq
         del sent["reasoning_effort"]
     assert set(sent) <= names
     adapter.validate_python(sent, strict=False)

@@ -1,7 +1,7 @@
-"""Error bodies as real servers send them, and who must act on each: the loop by waiting or trimming, or the user.
+"""Error bodies of real servers, and who must act on each: the loop by waiting or trimming, or the user.
 
-`error_bodies.jsonl` holds their wordings, as public issues and the makers' pages quote them. Status 0 stands for an
-error inside an answer of status 200.
+`error_bodies.jsonl` has their wordings from public issues and vendors' documentation. Status 0 stands for an error
+inside an answer of status 200.
 """
 
 import json
@@ -24,7 +24,7 @@ KINDS: dict[str, type[ProviderError]] = {"RateLimited": RateLimited, "ServerFail
 
 
 def expecting(what: str) -> Any:
-    """The rows of the table that expect this, one test each."""
+    """Return the rows of the table with this expectation."""
     return pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in ROWS if row["expect"] == what])
 
 
@@ -39,21 +39,21 @@ def explained(status: int, body: Any) -> ClioError:
 
 
 @expecting("smaller")
-def test_too_large_a_request_is_made_smaller(row: dict[str, Any]) -> None:
+def test_an_overflow_leads_to_a_smaller_request(row: dict[str, Any]) -> None:
     error = explained(row["status"], row["body"])
     assert isinstance(error, ContextOverflow)
     assert (error.limit_tokens, error.sent_tokens) == (row["limit"], row["sent"])
 
 
 @expecting("again")
-def test_what_may_pass_is_asked_again(row: dict[str, Any]) -> None:
+def test_temporary_errors_are_retried(row: dict[str, Any]) -> None:
     error = explained(row["status"], row["body"])
     assert type(error) is KINDS[row["error"]]
     assert error.retryable
 
 
 @expecting("stop")
-def test_what_does_not_pass_ends_the_turn_with_a_next_step(row: dict[str, Any]) -> None:
+def test_permanent_errors_end_the_turn_with_a_next_step(row: dict[str, Any]) -> None:
     error = explained(row["status"], row["body"])
     assert type(error) is KINDS[row["error"]]
     assert not error.retryable
@@ -61,7 +61,7 @@ def test_what_does_not_pass_ends_the_turn_with_a_next_step(row: dict[str, Any]) 
 
 
 @expecting("refused")
-def test_what_the_user_must_change_says_what(row: dict[str, Any]) -> None:
+def test_errors_the_user_must_fix_say_what_to_do(row: dict[str, Any]) -> None:
     error = explained(row["status"], row["body"])
     assert isinstance(error, ProviderRefused)
     assert error.exit_code == 2
@@ -80,23 +80,23 @@ def test_what_the_user_must_change_says_what(row: dict[str, Any]) -> None:
         ([said("You exceeded your current quota. Please retry in 38.5s.", status="RESOURCE_EXHAUSTED")], 38.5),
     ],
 )
-def test_the_wait_a_server_asks_for(body: Any, wait_s: float) -> None:
+def test_the_requested_wait_is_read(body: Any, wait_s: float) -> None:
     error = explained(429, body)
     assert isinstance(error, RateLimited)
     assert error.retry_after_s == wait_s
 
 
-def test_a_free_quota_of_nothing_is_not_waited_for() -> None:
+def test_a_free_quota_of_zero_is_not_waited_for() -> None:
     error = explained(429, [said("You exceeded your current quota. limit: 0, model: x. Please retry in 38.5s.")])
     assert isinstance(error, ProviderRefused)
 
 
-def test_what_credit_is_left_pays_for() -> None:
+def test_the_affordable_number_of_tokens_is_read() -> None:
     words = "This request requires more credits, or fewer max_tokens. You asked for 65536, but can only afford 4321."
     assert "max_output_tokens to 4321" in str(explained(402, said(words, code=402)))
 
 
-def test_the_words_of_a_server_behind_a_router_are_quoted() -> None:
+def test_the_message_of_a_server_behind_a_router_is_quoted() -> None:
     raw = json.dumps(said("model is warming up"))
     error = explained(503, said("Provider returned error", code=503, metadata={"raw": raw, "provider_name": "X"}))
     assert isinstance(error, ServerFailed)

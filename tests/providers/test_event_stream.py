@@ -1,4 +1,4 @@
-"""Events out of bytes, cut wherever chance cuts them."""
+"""Server-sent events parsed from bytes split anywhere."""
 
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
 def by_the_standard(lines: list[bytes]) -> list[bytes]:
-    """The events of whole lines, as the standard words it."""
+    """Return the events of complete lines, by the wording of the standard."""
     found: list[bytes] = []
     data = b""
     for line in lines:
@@ -31,8 +31,8 @@ def by_the_standard(lines: list[bytes]) -> list[bytes]:
 
 
 @given(lines=st.lists(st.tuples(LINES, ENDS), max_size=12), cuts=st.lists(st.integers(0, 120), max_size=8))
-def test_where_it_is_cut_makes_no_difference(lines: list[tuple[bytes, bytes]], cuts: list[int]) -> None:
-    # a line that ends in CR before an empty one that ends in LF would be a single end of line
+def test_where_the_bytes_are_split_makes_no_difference(lines: list[tuple[bytes, bytes]], cuts: list[int]) -> None:
+    # a line ending in CR before an empty one ending in LF would be a single line break
     assume(not any(end == b"\r" and after == (b"", b"\n") for (_, end), after in pairwise(lines)))
     whole = b"".join(line + end for line, end in lines)
     stream = EventStream()
@@ -44,14 +44,14 @@ def test_where_it_is_cut_makes_no_difference(lines: list[tuple[bytes, bytes]], c
     assert found == by_the_standard([line for line, _ in lines])
 
 
-def test_the_end_adds_a_missing_empty_line() -> None:
+def test_the_end_of_the_stream_ends_the_last_event() -> None:
     stream = EventStream()
     assert stream.feed(b"data: a\n\ndata: b\ndata: c") == [b"a"]
     assert stream.end() == b"b\nc"
     assert stream.end() == b""
 
 
-def test_a_stream_without_lines_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_without_line_breaks_has_a_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http1, "MAX_EVENT_BYTES", 10)
     stream = EventStream()
     assert stream.feed(b"data: 123\n\ndata: 45\n\n") == [b"123", b"45"]

@@ -1,4 +1,4 @@
-"""One sentence for each way a request can fail, and who must act."""
+"""The message for each way in which a request can fail, and who must act."""
 
 import json
 from typing import Any
@@ -39,17 +39,17 @@ def said(message: str, **fields: Any) -> dict[str, Any]:
     return {"error": {"message": message, **fields}}
 
 
-def test_a_wrong_key() -> None:
+def test_a_wrong_key_is_named() -> None:
     error = status(401, said("Incorrect API key provided: sk-abcdef1234567890.", code="invalid_api_key"))
     assert isinstance(error, ProviderRefused)
     assert mentions(str(error), "key", "rejected", "openai", "OPENAI_API_KEY")
 
 
-def test_no_key() -> None:
+def test_a_missing_key_is_named() -> None:
     assert mentions(str(status(401, at=LOCAL)), "localhost:8080", "needs", "key", "OPENAI_API_KEY")
 
 
-def test_gemini_says_400_for_a_wrong_key() -> None:
+def test_gemini_reports_a_wrong_key_with_400() -> None:
     body = [
         {
             "error": {
@@ -65,7 +65,7 @@ def test_gemini_says_400_for_a_wrong_key() -> None:
     assert mentions(str(error), "key", "rejected", "gemini", "GEMINI_API_KEY")
 
 
-def test_a_key_without_the_right() -> None:
+def test_a_key_without_permission() -> None:
     error = status(403, said("Country not supported"))
     assert isinstance(error, ProviderRefused)
     assert "Country not supported" in str(error)
@@ -98,13 +98,13 @@ def test_a_key_without_the_right() -> None:
         ),
     ],
 )
-def test_a_wrong_model(code: int, body: Any) -> None:
+def test_an_unknown_model_gets_suggestions(code: int, body: Any) -> None:
     error = status(code, body, models=("gpt-4o", "gpt-8", "o3"))
     assert isinstance(error, ProviderRefused)
     assert mentions(str(error), "openai", "no model 'gpt-9'", "--model", "'gpt-8'")
 
 
-def test_a_wrong_model_where_nothing_is_known() -> None:
+def test_an_unknown_model_without_known_names() -> None:
     error = status(404, said("The model `gpt-9` does not exist", code="model_not_found"))
     assert mentions(str(error), "openai", "no model", "'gpt-9'", "--model")
 
@@ -118,34 +118,34 @@ def test_a_wrong_url(body: str) -> None:
     assert mentions(str(error), "404", "no chat server", "https://api.openai.com/v1", "--base-url", "/v1")
 
 
-def test_a_redirect() -> None:
+def test_a_redirect_is_reported() -> None:
     error = status(301, "", {"location": "https://elsewhere.example/v1/chat/completions"})
     assert isinstance(error, ProviderRefused)
     assert "redirects to https://elsewhere.example" in str(error)
     assert "--base-url" in str(error)
 
 
-def test_no_credit() -> None:
+def test_missing_credit_is_reported() -> None:
     assert isinstance(status(402, said("Insufficient Balance")), ProviderRefused)
     error = status(429, said("You exceeded your current quota, please check your plan.", code="insufficient_quota"))
     assert isinstance(error, ProviderRefused)
     assert "quota" in str(error)
 
 
-def test_too_fast() -> None:
+def test_a_rate_limit_is_waited_for() -> None:
     error = status(429, said("Rate limit reached"), {"retry-after": "7"})
     assert isinstance(error, RateLimited)
     assert (error.retryable, error.retry_after_s) == (True, 7.0)
     assert mentions(str(error), "rate limited", "openai", "Rate limit reached")
 
 
-def test_the_wait_in_the_words() -> None:
+def test_the_wait_is_read_from_the_message() -> None:
     error = status(429, said("Rate limit reached. Please try again in 1.5s."))
     assert isinstance(error, RateLimited)
     assert error.retry_after_s == 1.5
 
 
-def test_too_long_a_wait_is_not_waited_for() -> None:
+def test_a_very_long_wait_is_not_waited_for() -> None:
     error = status(429, said("Daily limit"), {"retry-after": "3600"})
     assert isinstance(error, RateLimited)
     assert not error.retryable
@@ -153,7 +153,7 @@ def test_too_long_a_wait_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("code", [413, 429])
-def test_a_request_larger_than_a_minutes_budget(code: int) -> None:
+def test_a_request_larger_than_the_limit_per_minute(code: int) -> None:
     words = "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 7012, please reduce"
     error = status(code, said(words, type="tokens", code="rate_limit_exceeded"))
     assert isinstance(error, RateLimited)
@@ -161,7 +161,7 @@ def test_a_request_larger_than_a_minutes_budget(code: int) -> None:
     assert "context_window below 6000" in str(error)
 
 
-def test_a_request_within_a_minutes_budget_waits() -> None:
+def test_a_request_within_the_limit_per_minute_waits() -> None:
     words = (
         "Rate limit reached on tokens per min (TPM): Limit 30000, Used 29000, Requested 5000. Please try again in 8s."
     )
@@ -171,14 +171,14 @@ def test_a_request_within_a_minutes_budget_waits() -> None:
 
 
 @pytest.mark.parametrize("code", [400, 413, 422, 500])
-def test_an_overflow_under_any_status(code: int) -> None:
+def test_an_overflow_with_any_status(code: int) -> None:
     words = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9034 tokens."
     error = status(code, {"error": {"message": words, "code": "400"}})
     assert isinstance(error, ContextOverflow)
     assert (error.limit_tokens, error.sent_tokens, error.exit_code) == (8192, 9034, 3)
 
 
-def test_an_overflow_beside_the_words() -> None:
+def test_an_overflow_reported_outside_the_message() -> None:
     error = status(400, said("too large", type="exceed_context_size_error", n_prompt_tokens=5011, n_ctx=4096))
     assert isinstance(error, ContextOverflow)
     assert (error.limit_tokens, error.sent_tokens) == (4096, 5011)
@@ -193,7 +193,7 @@ def test_a_body_too_large_for_the_proxy() -> None:
 
 
 @each_row("code", [408, 409, 500, 502, 503, 504, 529])
-def test_a_failing_server(code: int) -> None:
+def test_a_server_failure(code: int) -> None:
     error = status(code, said("overloaded"), {"retry-after": "2"})
     assert isinstance(error, ServerFailed)
     assert (error.retryable, error.retry_after_s) == (True, 2.0)
@@ -209,23 +209,23 @@ def test_any_other_refusal_is_quoted() -> None:
     assert "(Field required)" in str(listed) and "--model" in str(listed)
 
 
-def test_a_model_without_tools() -> None:
+def test_a_model_without_tool_support() -> None:
     error = status(400, said("registry.ollama.ai/library/gpt-9:latest does not support tools"))
     assert isinstance(error, ProviderRefused)
     assert "models: {gpt-9: {tools: false}}" in str(error)
 
 
-def test_keys_are_not_repeated() -> None:
+def test_keys_are_redacted() -> None:
     error = status(400, said("Bad header Authorization: Bearer sk-proj-abcdef0123456789abcdef"))
     assert "abcdef0123" not in str(error)
 
 
-def test_a_status_and_what_the_server_said_share_their_brackets() -> None:
+def test_status_and_server_message_are_in_one_pair_of_brackets() -> None:
     assert str(status(503, said("overloaded."))) == "openai failed (status 503: overloaded)"
     assert str(status(503, "")) == "openai failed (status 503)"
 
 
-def test_long_answers_are_cut() -> None:
+def test_long_answers_are_shortened() -> None:
     assert len(str(status(500, "x" * 100_000))) < 400
 
 
@@ -243,7 +243,7 @@ def test_long_answers_are_cut() -> None:
         (Failure(kind="malformed", detail="x"), ServerFailed, True, "(x): check --base-url"),
     ],
 )
-def test_the_way_to_the_server(failure: Failure, kind: type[ProviderError], retryable: bool, words: str) -> None:
+def test_network_errors(failure: Failure, kind: type[ProviderError], retryable: bool, words: str) -> None:
     error = explain_failure(failure, LOCAL, now=NOW)
     assert isinstance(error, kind)
     assert error.retryable is retryable
@@ -266,7 +266,7 @@ def test_errors_inside_a_stream(body: Any, kind: type[ClioError]) -> None:
     assert type(explain_failure(Failure(kind="in_stream", body=json.dumps(body)), AT, now=NOW)) is kind
 
 
-def test_nearest_names() -> None:
+def test_similar_names_are_suggested() -> None:
     names = ("qwen2.5-coder:7b", "llama3.2", "gpt-oss:20b", "nomic")
     assert find_similar_models("qwen", names) == ["qwen2.5-coder:7b"]
     assert find_similar_models("lama3.2", names)[0] == "llama3.2"

@@ -1,4 +1,4 @@
-"""A command that prints the key: run when a request needs it, kept for its time, asked again after a refusal."""
+"""A command that prints the API key: run on demand, cached for a time, repeated after a refusal."""
 
 import asyncio
 import subprocess
@@ -22,7 +22,7 @@ SECRET = "tok-4711-first-of-them"
 
 
 def script(folder: Path, body: str) -> str:
-    """A command that runs a few lines of Python with `count` as the number of its run, from 1."""
+    """Return a command that runs Python code with `count` as the number of its run, from 1."""
     path = folder / "print key.py"
     count = folder / "runs"
     path.write_text(
@@ -61,7 +61,7 @@ def test_the_key_is_sent_and_the_command_runs_once_for_many_requests(tmp_path: P
     learned: list[str] = []
     with ChatServer([text("a"), text("b"), text("c")]) as server:
         assert ask(make(server, command, learned.append), times=2) == ["a", "b"]
-        assert ask(make(server, command)) == ["c"]  # another provider of the same process
+        assert ask(make(server, command)) == ["c"]  # another provider in the same process
         sent = {request.headers["authorization"] for request in server.requests if request.method == "POST"}
     assert sent == {f"Bearer {SECRET}"}
     assert set(learned) == {SECRET}
@@ -74,7 +74,7 @@ def test_nothing_runs_before_a_request_needs_the_key(tmp_path: Path) -> None:
     assert runs(tmp_path) == 0
 
 
-def test_a_key_is_used_for_its_time(tmp_path: Path) -> None:
+def test_a_key_is_used_for_its_lifetime(tmp_path: Path) -> None:
     clock = [100.0]
     command = KeyCommand(script(tmp_path, "print(f'key-{count}')"), {}, ttl_s=60, now=lambda: clock[0])
     assert command.read_key() == "key-1"
@@ -86,7 +86,7 @@ def test_a_key_is_used_for_its_time(tmp_path: Path) -> None:
 
 
 def _accepts(key: str) -> Any:
-    """Answers requests that carry the key, refuses the others with 401."""
+    """Return a server that accepts requests with the key and answers others with 401."""
 
     class Server(ChatServer):
         def _choose(self, request: Any) -> Reply:
@@ -105,21 +105,21 @@ def test_an_expired_token_is_refreshed_once(tmp_path: Path) -> None:
     assert posts == ["Bearer key-1", "Bearer key-2"]
 
 
-def test_a_token_that_is_refused_again_ends_the_request(tmp_path: Path) -> None:
+def test_a_token_refused_twice_ends_the_request(tmp_path: Path) -> None:
     with _accepts("key-9")([]) as server, pytest.raises(ProviderRefused, match="api_key_command") as caught:
         ask(make(server, script(tmp_path, "print(f'key-{count}')")))
     assert runs(tmp_path) == 2
     assert caught.value.exit_code == 2
 
 
-def test_a_command_that_fails_as_it_is_asked_again_says_so(tmp_path: Path) -> None:
+def test_a_command_that_fails_when_repeated_is_reported(tmp_path: Path) -> None:
     command = script(tmp_path, "sys.exit(7) if count > 1 else print('key-1')")
     with _accepts("key-2")([]) as server, pytest.raises(ProviderRefused, match="code 7"):
         ask(make(server, command))
     assert runs(tmp_path) == 2
 
 
-def test_an_expired_token_does_not_hide_how_large_the_window_is(tmp_path: Path) -> None:
+def test_an_expired_token_does_not_prevent_reading_the_window_size(tmp_path: Path) -> None:
     class Server(ChatServer):
         def _choose(self, request: Any) -> Reply:
             if request.headers.get("authorization") != "Bearer key-2":
@@ -153,7 +153,7 @@ def test_the_same_key_printed_again_is_not_sent_again(tmp_path: Path) -> None:
         ("print('k\\x1b[31m')", "printed something that is not a key"),
     ],
 )
-def test_a_failure_names_the_program_and_not_what_it_printed(tmp_path: Path, body: str, words: str) -> None:
+def test_a_failure_names_the_program_and_not_its_output(tmp_path: Path, body: str, words: str) -> None:
     with ChatServer([]) as server, pytest.raises(ProviderRefused) as caught:
         ask(make(server, script(tmp_path, body)))
     said = str(caught.value)
@@ -164,18 +164,18 @@ def test_a_failure_names_the_program_and_not_what_it_printed(tmp_path: Path, bod
     assert caught.value.exit_code == 2
 
 
-def test_a_program_that_is_not_there() -> None:
+def test_a_missing_program_is_reported() -> None:
     with ChatServer([]) as server, pytest.raises(ProviderRefused, match=r"program .no-such-program. not found"):
         ask(make(server, "no-such-program --print"))
 
 
 @pytest.mark.parametrize("command", ["op read 'unclosed", "   "])
-def test_a_text_that_is_no_command(command: str) -> None:
+def test_an_invalid_command_line_is_reported(command: str) -> None:
     with ChatServer([]) as server, pytest.raises(ConfigError, match="api_key_command"):
         make(server, command)
 
 
-def test_no_shell_reads_the_command(tmp_path: Path) -> None:
+def test_the_command_is_not_interpreted_by_a_shell(tmp_path: Path) -> None:
     command = (
         f'"{sys.executable}" -c "import sys; print(len(sys.argv))" $(touch {tmp_path}/made) ; echo x > {tmp_path}/m'
     )
@@ -184,11 +184,11 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
 
 
 def hanging_script(folder: Path) -> str:
-    """A command that runs for 60 seconds, and then leaves a file named "ended"."""
+    """Return a command that runs for 60 seconds, and then creates a file named "ended"."""
     return script(folder, f"time.sleep(60); pathlib.Path({str(folder / 'ended')!r}).touch()")
 
 
-def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_command_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.providers.key_command.TIME_LIMIT_S", 0.3)
     with pytest.raises(KeyCommandFailed) as caught:
         KeyCommand(hanging_script(tmp_path), {}).read_key()
@@ -240,7 +240,7 @@ def test_a_call_cancelled_while_it_waits_for_another_runs_nothing(tmp_path: Path
     assert runs(tmp_path) == 0
 
 
-def test_both_ways_to_a_key_are_one_too_many() -> None:
+def test_a_key_and_a_key_command_exclude_each_other() -> None:
     with pytest.raises(ConfigError, match="remove one of them"):
         make_provider(Config(provider="openai", api_key="k", api_key_command="op read x"), {})
 

@@ -1,4 +1,4 @@
-"""API keys in the keyring: a real keyring package with a backend that keeps them in a file."""
+"""API keys in the keyring: a real keyring package with a backend that stores them in a file."""
 
 import asyncio
 import os
@@ -88,7 +88,7 @@ def test_without_a_keyring_the_next_step_is_named(place: Place) -> None:
     assert code != 0 and "OPENAI_API_KEY" in output
 
 
-def test_a_keyring_that_is_not_recommended_is_named(place: Place) -> None:
+def test_an_unsafe_keyring_is_named(place: Place) -> None:
     (place.project.parent / "plain_keyring.py").write_text(BACKEND.replace("priority = 1", "priority = 0.5"))
     plain = {"PYTHON_KEYRING_BACKEND": "plain_keyring.FileKeyring"}
     code, output = place.clio("auth", "login", "openai", input=f"{KEY}\n", **plain)
@@ -108,7 +108,7 @@ def test_the_word_keyring_is_no_secret(place: Place) -> None:
     assert build_redactor(Config(api_key="keyring"), {}).redact("my keyring is locked").text == "my keyring is locked"
 
 
-def test_the_keyring_is_read_again_after_a_key_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_keyring_is_read_again_after_a_refused_key(monkeypatch: pytest.MonkeyPatch) -> None:
     from clio.providers import keyring_key
     from clio.providers.auth import Auth
 

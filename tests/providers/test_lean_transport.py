@@ -1,4 +1,4 @@
-"""What clio's own client does beyond the openai package's: bounds, patience with sloppy servers, another attempt."""
+"""Features of clio's own HTTP client beyond the openai package: limits, tolerance of servers, a second attempt."""
 
 import asyncio
 import gzip
@@ -18,7 +18,7 @@ LEAN = "clio.providers.lean_transport"
 
 
 @pytest.mark.parametrize("last", [[CLOSE], [answer(b"", "408 Request Timeout"), CLOSE]], ids=["closed", "said so"])
-def test_a_connection_given_up_just_as_it_was_used(last: list[Part]) -> None:
+def test_a_connection_closed_while_it_was_reused_is_replaced(last: list[Part]) -> None:
     async def use(transport: Any, server: ByteServer) -> int:
         assert await events(transport) == [{"n": 1}]
         assert await events(transport, b'{"again": 1}') == [{"n": 1}]
@@ -28,7 +28,7 @@ def test_a_connection_given_up_just_as_it_was_used(last: list[Part]) -> None:
     assert play("lean", use, sse(EVENT, DONE), last, sse(EVENT, DONE)) == 2
 
 
-def test_no_second_attempt_once_an_answer_began() -> None:
+def test_no_second_attempt_after_an_answer_began() -> None:
     async def use(transport: Any, server: ByteServer) -> int:
         await events(transport)
         assert (await failure(events(transport))).kind == "timeout"
@@ -45,7 +45,7 @@ def test_no_second_attempt_over_a_new_connection() -> None:
     assert play("lean", use, [CLOSE]) == 1
 
 
-def test_a_connection_is_not_trusted_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_is_reused_only_for_a_short_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async def use(transport: Any, server: ByteServer) -> int:
         await events(transport)
         monkeypatch.setattr(f"{LEAN}._MAX_IDLE_S", -1.0)
@@ -55,7 +55,7 @@ def test_a_connection_is_not_trusted_for_long(monkeypatch: pytest.MonkeyPatch) -
     assert play("lean", use, sse(EVENT, DONE), sse(EVENT, DONE)) == 2
 
 
-def test_more_than_was_announced_spoils_the_connection() -> None:
+def test_bytes_beyond_the_announced_length_close_the_connection() -> None:
     async def use(transport: Any, server: ByteServer) -> int:
         await transport.get("/models", 5)
         assert await events(transport) == [{"n": 1}]
@@ -79,7 +79,7 @@ def test_one_transport_in_two_event_loops() -> None:
     assert [asyncio.run(once()) for _ in range(2)] == [[{"n": 1}], [{"n": 1}]]
 
 
-def test_what_sloppy_servers_send() -> None:
+def test_formally_wrong_answers_are_read() -> None:
     assert received("lean", *sse(b"\xef\xbb\xbf" + EVENT, DONE)) == [{"n": 1}]
     assert received("lean", *sse(b"event: ping\n\n", EVENT)) == [{"n": 1}]  # an event without data
     assert received("lean", *sse(b'id: 1\ndata: {"a": 1}\n\n\n\n', EVENT)) == [{"a": 1}, {"n": 1}]
@@ -93,7 +93,7 @@ def test_what_sloppy_servers_send() -> None:
     assert received("lean", bare) == [{}]
 
 
-def test_an_error_cut_off_is_still_the_error() -> None:
+def test_a_truncated_error_is_still_the_error() -> None:
     said = failed("lean", answer(b'{"error": "the reason"}', "400 No")[:-2], CLOSE)
     assert (said.kind, said.status, said.body) == ("status", 400, '{"error": "the reason')
 
@@ -121,7 +121,7 @@ def test_an_error_cut_off_is_still_the_error() -> None:
         [SSE, b"1;" + b"x" * 100_000, GONE],
     ],
 )
-def test_what_is_no_http_ends_soon_and_closed(parts: list[Part]) -> None:
+def test_invalid_http_ends_quickly_and_closes_the_connection(parts: list[Part]) -> None:
     async def use(transport: Any, server: ByteServer) -> str:
         said = await failure(events(transport))
         await server.gone.wait()
@@ -130,7 +130,7 @@ def test_what_is_no_http_ends_soon_and_closed(parts: list[Part]) -> None:
     assert play("lean", use, parts) == "malformed"
 
 
-def test_what_came_before_a_broken_frame_is_given() -> None:
+def test_events_before_a_broken_frame_are_returned() -> None:
     async def use(transport: Any, _: ByteServer) -> list[object]:
         found: list[object] = []
         with pytest.raises(TransportFailed) as caught:
@@ -142,7 +142,7 @@ def test_what_came_before_a_broken_frame_is_given() -> None:
     assert play("lean", use, [SSE + chunk(EVENT) + b"zz\r\n", GONE]) == [{"n": 1}]
 
 
-def test_nothing_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.providers.http1.MAX_EVENT_BYTES", 100_000)
     monkeypatch.setattr(f"{LEAN}.MAX_ANSWER_BYTES", 100_000)
     monkeypatch.setattr(f"{LEAN}.MAX_ERROR_BYTES", 100_000)
@@ -155,17 +155,17 @@ def test_nothing_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(failed("lean", answer(bomb, "500 No", packed), GONE).body) == 100_000
 
 
-def test_a_deep_answer() -> None:
+def test_a_deeply_nested_answer() -> None:
     assert failed("lean", *sse(b"data: " + b"[" * 100_000 + b"\n\n")).kind == "malformed"
 
 
-def test_a_path_with_other_letters_and_a_usual_port() -> None:
+def test_a_path_with_non_ascii_letters_and_a_default_port() -> None:
     head = LeanTransport("https://models.test:443/ä b/v1", Auth(""))._encode_head("GET", "/models", 0, {})
     assert head.startswith(b"GET /%C3%A4%20b/v1/models HTTP/1.1\r\nHost: models.test\r\n")
     assert b"Authorization" not in head
 
 
-def test_connections_at_rest_are_few_and_closed_in_the_end() -> None:
+def test_idle_connections_are_few_and_closed_in_the_end() -> None:
     async def use(transport: Any, server: ByteServer) -> None:
         await asyncio.gather(*(transport.get("/models", 5) for _ in range(6)))
         assert server.connections == 6

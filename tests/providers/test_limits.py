@@ -1,4 +1,4 @@
-"""Windows, as servers write them."""
+"""Context windows in the formats of servers."""
 
 from typing import Any
 
@@ -59,27 +59,27 @@ def listing(**row: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_row(row: dict[str, Any], said: ReportedLimits) -> None:
+def test_the_window_in_a_row_of_the_model_list(row: dict[str, Any], said: ReportedLimits) -> None:
     assert read_reported_limits(listing(**row), "m") == said
 
 
 @pytest.mark.parametrize("name", ["m", "M", "models/m", "m:latest"])
-def test_names_that_mean_the_same(name: str) -> None:
+def test_names_that_mean_the_same_model(name: str) -> None:
     assert read_reported_limits({"data": [{"id": "x"}, {"id": name, "context_length": 9000}]}, "m").window == 9000
 
 
-def test_the_only_model_is_meant_whatever_its_name() -> None:
+def test_the_only_model_is_used_whatever_its_name() -> None:
     assert read_reported_limits({"data": [{"id": "/models/qwen.gguf", "meta": {"n_ctx": 4096}}]}, "qwen").window == 4096
     assert read_reported_limits({"data": [{"id": "a", "context_length": 9000}, {"id": "b"}]}, "c") == ReportedLimits()
 
 
 @each_row("answer", [None, [], {}, "x", {"data": None}, {"data": [1, "a", None]}, {"error": "x"}])
-def test_nonsense_says_nothing(answer: Any) -> None:
+def test_invalid_values_are_ignored(answer: Any) -> None:
     assert read_reported_limits(answer, "m") == ReportedLimits()
     assert list_model_names(answer) == ()
 
 
-def test_native_places() -> None:
+def test_windows_from_native_endpoints() -> None:
     assert (
         find_native_path("llamacpp", None)
         == find_native_path("127.0.0.1:9", {"data": [{"id": "m", "owned_by": "llamacpp"}]})
@@ -111,7 +111,7 @@ LARGE = ModelProfile(context_window=272_000, max_output_tokens=128_000)
         (None, None, ReportedLimits(trained=131_072), None, True, (32_000, 8_000, "default")),
     ],
 )
-def test_who_is_believed(
+def test_which_source_takes_precedence(
     window: int | None,
     output: int | None,
     server: ReportedLimits,
@@ -125,7 +125,7 @@ def test_who_is_believed(
     )
 
 
-def test_settings_of_one_model_win() -> None:
+def test_settings_of_one_model_take_precedence() -> None:
     config = Config(context_window=1_000, max_output_tokens=10, models={"m": ModelSettings(context_window=2_000)})
     assert read_configured_limits(config, "m") == (2_000, 10)
     assert read_configured_limits(config, "n") == (1_000, 10)
@@ -162,7 +162,7 @@ def test_unknown_models_have_no_profile() -> None:
     assert find_profile("") is None
 
 
-def test_dialects() -> None:
+def test_dialects_of_servers() -> None:
     openai = "https://api.openai.com/v1"
     newer = ServerQuirks(max_tokens_field="max_completion_tokens", cache_key=True)
     assert find_quirks(find_preset("openai"), openai, "gpt-6-sol") == newer
@@ -193,7 +193,7 @@ def test_dialects() -> None:
         ("http://localhost:8000/v1", "some-model", set()),
     ],
 )
-def test_what_goes_back_and_what_is_cached(url: str, model: str, expected: set[str]) -> None:
+def test_what_is_sent_back_and_what_is_cached(url: str, model: str, expected: set[str]) -> None:
     quirks = find_quirks(find_preset_by_url(url), url, model)
     fields = ("cache_key", "cache_points", "echo_details", "echo_field", "echo_reasoning", "thought_signatures")
     assert {field for field in fields if getattr(quirks, field)} == expected
@@ -224,7 +224,7 @@ def test_what_goes_back_and_what_is_cached(url: str, model: str, expected: set[s
         ("Invalid value for 'messages'", None),
     ],
 )
-def test_refusals_teach_once(refusal: str, lesson: ServerQuirks | None) -> None:
+def test_refusals_are_learned_once(refusal: str, lesson: ServerQuirks | None) -> None:
     assert learn_quirks(ServerQuirks(), refusal) == lesson
     if lesson is not None:
         assert learn_quirks(lesson, refusal) is None
@@ -239,12 +239,12 @@ def test_refusals_teach_once(refusal: str, lesson: ServerQuirks | None) -> None:
         "reasoning_effort cannot be set to 'none'",
     ],
 )
-def test_an_effort_that_is_refused_is_never_sent_again(refusal: str) -> None:
+def test_a_refused_effort_is_never_sent_again(refusal: str) -> None:
     lesson = learn_quirks(ServerQuirks(effort_none_with_tools=True), refusal)
     assert lesson == ServerQuirks(effort_none_refused=True)
     assert learn_quirks(lesson, "set reasoning_effort to 'none'") is None
 
 
-def test_a_field_too_new_is_taken_back() -> None:
+def test_a_field_the_server_does_not_know_is_withdrawn() -> None:
     refusal = '{"detail":[{"loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted"}]}'
     assert learn_quirks(ServerQuirks(max_tokens_field="max_completion_tokens"), refusal) == ServerQuirks()

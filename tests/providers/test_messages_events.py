@@ -1,4 +1,4 @@
-"""Answers of Anthropic Messages that no recording holds: other makers' servers, cut streams, server tools, errors."""
+"""Answers of Anthropic Messages without a recording: other vendors, truncated streams, server tools, errors."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from clio.providers.failure import TransportFailed
 from clio.providers.messages import MessagesDecoder
-from tests.providers.recorded import FoundStatements, hear
+from tests.providers.recorded import JoinedAnswer, join_answer
 from tests.support.rows import each_row
 
 ORIGIN = "messages h m"
@@ -29,15 +29,15 @@ def end(reason: str, **usage: int) -> dict[str, Any]:
     return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}
 
 
-def heard(*events: dict[str, Any]) -> FoundStatements:
-    return hear(MessagesDecoder(ORIGIN), list(events))
+def heard(*events: dict[str, Any]) -> JoinedAnswer:
+    return join_answer(MessagesDecoder(ORIGIN), list(events))
 
 
-def kept(answer: FoundStatements) -> list[tuple[dict[str, Any], int, int]]:
+def kept(answer: JoinedAnswer) -> list[tuple[dict[str, Any], int, int]]:
     return [(json.loads(item.data), item.text, item.calls) for item in answer.items]
 
 
-def test_blocks_keep_their_places_between_text_and_calls() -> None:
+def test_blocks_keep_their_order_between_text_and_calls() -> None:
     answer = heard(
         start(0, "thinking", thinking="", signature=""),
         delta(0, "thinking_delta", thinking="Hm"),
@@ -70,7 +70,7 @@ def test_blocks_keep_their_places_between_text_and_calls() -> None:
     assert (answer.text, answer.reasoning, answer.finish) == ("Four", "Hm\n\nHa", "tool_calls")
 
 
-def test_thinking_that_is_not_shown_still_goes_back() -> None:
+def test_hidden_thinking_is_sent_back() -> None:
     answer = heard(
         start(0, "thinking", thinking="", signature=""),
         delta(0, "signature_delta", signature="s1"),
@@ -82,7 +82,7 @@ def test_thinking_that_is_not_shown_still_goes_back() -> None:
     assert kept(answer) == [({"type": "thinking", "thinking": "", "signature": "s1"}, 0, 0)]
 
 
-def test_thinking_of_servers_that_sign_nothing_goes_back_to_them() -> None:
+def test_unsigned_thinking_is_sent_back_to_its_server() -> None:
     answer = heard(
         start(0, "thinking", thinking=""),
         delta(0, "thinking_delta", thinking="Hm"),
@@ -94,13 +94,13 @@ def test_thinking_of_servers_that_sign_nothing_goes_back_to_them() -> None:
     assert kept(answer) == [({"type": "thinking", "thinking": "Hm", "signature": ""}, 0, 0)]
 
 
-def test_thinking_that_was_cut_off_is_not_kept() -> None:
+def test_truncated_thinking_is_not_saved() -> None:
     answer = heard(start(0, "thinking", thinking="Hm", signature=""), end("max_tokens"))
     assert (answer.reasoning, answer.items, answer.finish) == ("Hm", (), "length")
 
 
 @pytest.mark.parametrize("pieces", [[], ['{"path": ', '"a"}']])
-def test_arguments_that_come_whole_are_taken_once(pieces: list[str]) -> None:
+def test_arguments_that_arrive_complete_are_used_once(pieces: list[str]) -> None:
     answer = heard(
         start(0, "tool_use", id="t1", name="read", input={"path": "a"}),
         *(delta(0, "input_json_delta", partial_json=piece) for piece in pieces),
@@ -120,7 +120,7 @@ SERVER_TOOL = (
 )
 
 
-def test_what_the_servers_own_tools_did_goes_back_with_a_paused_answer_only() -> None:
+def test_blocks_of_server_tools_are_sent_back_only_with_a_paused_answer() -> None:
     assert heard(*SERVER_TOOL, end("end_turn")).items == ()
     paused = heard(*SERVER_TOOL, end("pause_turn"))
     assert paused.finish == "pause_turn"
@@ -142,11 +142,11 @@ def test_what_the_servers_own_tools_did_goes_back_with_a_paused_answer_only() ->
         ("something_new", "something_new"),
     ],
 )
-def test_why_an_answer_ended(reason: str, finish: str) -> None:
+def test_the_stop_reason_is_normalized(reason: str, finish: str) -> None:
     assert heard(start(0, "text", text="x"), end(reason)).finish == finish
 
 
-def test_a_window_that_leaves_no_room_for_an_answer_is_an_overflow() -> None:
+def test_a_window_without_space_for_an_answer_is_an_overflow() -> None:
     with pytest.raises(TransportFailed) as caught:
         heard(end("model_context_window_exceeded"))
     assert "context_length_exceeded" in caught.value.failure.body
@@ -168,7 +168,7 @@ def test_an_error_in_the_stream_is_a_failure(event: dict[str, Any]) -> None:
     assert caught.value.failure.kind == "in_stream"
 
 
-def test_usage_of_both_ends_is_put_together() -> None:
+def test_usage_at_the_start_and_the_end_is_combined() -> None:
     begin: dict[str, Any] = {
         "input_tokens": 7,
         "cache_read_input_tokens": 90,
@@ -191,5 +191,5 @@ def test_usage_of_both_ends_is_put_together() -> None:
     "event",
     [{}, {"type": "ping"}, {"type": "content_block_stop", "index": 9}, delta(9, "text_delta"), {"type": "new_event"}],
 )
-def test_events_without_content_hold_nothing(event: dict[str, Any]) -> None:
+def test_events_without_content_are_ignored(event: dict[str, Any]) -> None:
     assert not MessagesDecoder().take(event)

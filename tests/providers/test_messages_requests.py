@@ -1,4 +1,4 @@
-"""Requests of Anthropic Messages: what is sent, and what the maker's own package says of it."""
+"""Requests of Anthropic Messages, checked with the types of the vendor's package."""
 
 import json
 from functools import cache
@@ -45,7 +45,7 @@ LOOP: tuple[Message, ...] = (
 
 @cache
 def params() -> TypeAdapter[Any]:
-    """What the maker's package takes. Its import takes 1.4 s, which a run without these tests need not spend."""
+    """Return the request types of the vendor's package; importing it takes 1.4 s, so it is lazy."""
     from anthropic.types import MessageCreateParams
 
     return TypeAdapter(MessageCreateParams)
@@ -60,23 +60,23 @@ def protocol(model: str = "claude-sonnet-5-5", **options: Any) -> MessagesProtoc
     return MessagesProtocol(model, images=True, origin=ORIGIN, **options)
 
 
-def sent(speaks: MessagesProtocol, asked: ChatRequest) -> dict[str, Any]:
-    """The body, which the package's types allow: no field but theirs, and of their kinds."""
-    body = json.loads(speaks.encode(asked))
+def sent(dialect: MessagesProtocol, asked: ChatRequest) -> dict[str, Any]:
+    """Return the body after checking it with the package's types: no unknown fields, and correct values."""
+    body = json.loads(dialect.encode(asked))
     checked = params().validate_python(body)
     assert _without_iterators(checked) == body
     return body
 
 
 def _without_iterators(value: Any) -> Any:
-    """What pydantic made of it; it leaves `Iterable` fields to be read, and drops fields that are not the type's."""
+    """Return pydantic's result without lazily read `Iterable` fields and unknown fields."""
     if isinstance(value, dict):
         return {key: _without_iterators(item) for key, item in value.items()}
     return value if isinstance(value, str | int | float | bool | None) else [_without_iterators(item) for item in value]
 
 
 def points(body: dict[str, Any]) -> list[str]:
-    """Where the cache points are, as paths."""
+    """Return the paths of the cache points."""
     found = [f"tools.{at}" for at, row in enumerate(body.get("tools", [])) if "cache_control" in row]
     found += [f"system.{at}" for at, row in enumerate(body.get("system", [])) if "cache_control" in row]
     for number, message in enumerate(body["messages"]):
@@ -84,14 +84,14 @@ def points(body: dict[str, Any]) -> list[str]:
     return found
 
 
-def test_the_check_of_the_types_can_fail() -> None:
+def test_the_type_check_can_fail() -> None:
     good = json.loads(protocol().encode(request()))
     for change in ({"stop": 1}, {"thinking": {"type": "adaptive", "depth": 3}}, {"messages": [{"role": "system"}]}):
         with pytest.raises((ValidationError, AssertionError)):
             assert _without_iterators(params().validate_python(good | change)) == good | change
 
 
-def test_a_whole_request() -> None:
+def test_a_complete_request() -> None:
     body = sent(protocol(), request((*LOOP, UserMessage(content="hurry", steers=True))))
     assert (body["model"], body["max_tokens"], body["stream"]) == ("claude-sonnet-5-5", 64_000, True)
     first, answer, results = body["messages"]
@@ -125,8 +125,8 @@ def test_a_whole_request() -> None:
 @each_row("effort", ["auto", *EFFORTS])
 @each_row("lifetime", ["5m", "1h"])
 def test_every_model_and_effort_makes_a_valid_request(model: str, effort: str, lifetime: str) -> None:
-    speaks = protocol(model, lifetime=lifetime)
-    body = sent(speaks, request(effort=effort))
+    dialect = protocol(model, lifetime=lifetime)
+    body = sent(dialect, request(effort=effort))
     if (thinking := body.get("thinking", {})).get("type") == "enabled":
         assert 1_024 <= thinking["budget_tokens"] < body["max_tokens"]
     assert {block["cache_control"].get("ttl", "5m") for block in body["system"]} == {lifetime}
@@ -151,7 +151,7 @@ def test_every_model_and_effort_makes_a_valid_request(model: str, effort: str, l
         ("deepseek-v4-pro", "max", {"type": "enabled", "budget_tokens": 48_000}, {"effort": "max"}),
     ],
 )
-def test_each_generation_is_asked_in_its_own_way(
+def test_each_model_generation_is_asked_for_thinking_in_its_own_way(
     model: str, effort: str, thinking: dict[str, Any] | None, config: dict[str, Any] | None
 ) -> None:
     body = sent(protocol(model), request((UserMessage(content="hi"),), effort=effort))
@@ -170,15 +170,15 @@ def test_each_generation_is_asked_in_its_own_way(
         ("MiniMax-M3", False),
     ],
 )
-def test_only_some_generations_need_the_header_to_think_between_calls(model: str, wanted: bool) -> None:
+def test_only_some_generations_need_the_header_for_interleaved_thinking(model: str, wanted: bool) -> None:
     assert ("interleaved-thinking-2025-05-14" in make_headers(model, {}).get("anthropic-beta", "")) is wanted
 
 
-def test_a_short_answer_leaves_no_room_for_a_budget() -> None:
+def test_a_short_answer_leaves_no_space_for_a_thinking_budget() -> None:
     assert "thinking" not in sent(protocol("claude-sonnet-4-5"), request(max_output_tokens=1_500))
 
 
-def test_no_more_than_four_points_however_long_the_conversation() -> None:
+def test_at_most_four_cache_points_however_long_the_conversation() -> None:
     messages: list[Message] = []
     for step in range(30):
         messages.append(UserMessage(content=f"do {step}"))
@@ -186,30 +186,30 @@ def test_no_more_than_four_points_however_long_the_conversation() -> None:
         messages.append(AssistantMessage(tool_calls=calls))
         messages += [ToolMessage(tool_call_id=call.id, content="x") for call in calls]
         messages.append(AssistantMessage(content="Done."))
-    speaks = protocol()
+    dialect = protocol()
     for end in (1, 27, 28, 29, 55, len(messages)):
-        body = sent(speaks, request(tuple(messages[:end])))
+        body = sent(dialect, request(tuple(messages[:end])))
         assert len(points(body)) <= 4
         assert points(body)[:2] == ["tools.1", "system.0"]
 
 
 def test_each_request_marks_the_end_of_the_one_before() -> None:
-    """With 25 calls a step, 50 blocks lie between two requests, and a server looks back over 20 only."""
-    speaks = protocol()
+    """With 25 calls per step, 50 blocks are between two requests, and a server looks back over 20 only."""
+    dialect = protocol()
     messages: list[Message] = [UserMessage(content="go")]
     ends: list[str] = []
     for step in range(4):
-        ends.append(points(sent(speaks, request(tuple(messages))))[-1])
+        ends.append(points(sent(dialect, request(tuple(messages))))[-1])
         calls = tuple(ToolCall(id=f"c{step}_{n}", name="read") for n in range(25))
         messages.append(AssistantMessage(content="More.", tool_calls=calls))
         messages += [ToolMessage(tool_call_id=call.id, content="x") for call in calls]
-        assert points(sent(speaks, request(tuple(messages))))[-2] == ends[-1]
+        assert points(sent(dialect, request(tuple(messages))))[-2] == ends[-1]
 
 
-def test_points_are_the_only_bytes_that_change_before_the_end() -> None:
-    speaks = protocol()
-    before = sent(speaks, request(LOOP))
-    after = sent(speaks, request((*LOOP, AssistantMessage(content="ok"), UserMessage(content="next"))))
+def test_only_cache_points_change_before_the_end() -> None:
+    dialect = protocol()
+    before = sent(dialect, request(LOOP))
+    after = sent(dialect, request((*LOOP, AssistantMessage(content="ok"), UserMessage(content="next"))))
 
     def bare(body: dict[str, Any]) -> list[Any]:
         return json.loads(json.dumps(body["messages"]).replace(', "cache_control": {"type": "ephemeral"}', ""))
@@ -218,7 +218,7 @@ def test_points_are_the_only_bytes_that_change_before_the_end() -> None:
     assert (before["system"], before["tools"]) == (after["system"], after["tools"])
 
 
-def test_what_says_nothing_is_not_sent() -> None:
+def test_messages_without_content_are_not_sent() -> None:
     messages = (
         SystemMessage(content="  "),
         UserMessage(content=" \n"),
@@ -240,13 +240,13 @@ def test_no_answer_ends_with_its_reasoning() -> None:
     assert [block["type"] for block in body["messages"][1]["content"]] == ["text"]
 
 
-def test_a_paused_answer_goes_back_as_the_last_message() -> None:
+def test_a_paused_answer_is_sent_back_as_the_last_message() -> None:
     paused = AssistantMessage(content="Searching \n", finish_reason="pause_turn")
     body = sent(protocol(), request((UserMessage(content="hi"), paused)))
     assert body["messages"][-1] == {"role": "assistant", "content": [{"type": "text", "text": "Searching"}]}
 
 
-def test_ids_and_names_are_in_the_letters_allowed_and_stay_different() -> None:
+def test_ids_and_names_use_the_allowed_letters_and_stay_different() -> None:
     calls = (
         ToolCall(id="call.1", name="shell tool"),
         ToolCall(id="call:1", name="漢字"),
@@ -272,30 +272,30 @@ def test_reasoning_of_another_model_is_not_sent(origin: str) -> None:
     assert [block["type"] for block in body["messages"][1]["content"]] == ["text"]
 
 
-def test_a_loop_that_began_without_thinking_goes_on_without_it() -> None:
-    """A budget model refuses a tool loop that does not begin with its own thinking: one of another model, say."""
+def test_a_tool_loop_begun_without_thinking_continues_without_it() -> None:
+    """A model with a budget refuses a tool loop that does not begin with its own thinking."""
     call = ToolCall(id="c1", name="git")
     loop = (
         UserMessage(content="hi"),
         AssistantMessage(tool_calls=(call,)),
         ToolMessage(tool_call_id="c1", content="x"),
     )
-    speaks = protocol("claude-sonnet-4-5")
-    assert sent(speaks, request(loop))["thinking"] == {"type": "disabled"}
+    dialect = protocol("claude-sonnet-4-5")
+    assert sent(dialect, request(loop))["thinking"] == {"type": "disabled"}
     ended = (*loop, AssistantMessage(content="Done."), UserMessage(content="next"))
-    assert sent(speaks, request(ended))["thinking"]["type"] == "enabled"
+    assert sent(dialect, request(ended))["thinking"]["type"] == "enabled"
     assert sent(protocol("claude-sonnet-5-5"), request(loop))["thinking"]["type"] == "adaptive"
 
 
-# What refusals teach
+# What is learned from refusals
 
 
-def refused(speaks: MessagesProtocol, asked: ChatRequest, *refusals: str) -> list[dict[str, Any]]:
-    """The bodies sent after each refusal, the first one before all."""
-    bodies = [sent(speaks, asked)]
+def refused(dialect: MessagesProtocol, asked: ChatRequest, *refusals: str) -> list[dict[str, Any]]:
+    """Return the bodies sent after each refusal, the first one before all."""
+    bodies = [sent(dialect, asked)]
     for text in refusals:
-        assert speaks.adapt(json.dumps({"type": "error", "error": {"message": text}})) is not None, text
-        bodies.append(sent(speaks, asked))
+        assert dialect.adapt(json.dumps({"type": "error", "error": {"message": text}})) is not None, text
+        bodies.append(sent(dialect, asked))
     return bodies
 
 
@@ -310,7 +310,7 @@ def kind(body: dict[str, Any]) -> str:
     return body.get("thinking", {}).get("type", "")
 
 
-def test_a_newer_model_than_its_name_tells_thinks_adaptively() -> None:
+def test_a_model_newer_than_its_name_tells_uses_adaptive_thinking() -> None:
     lessons: dict[str, object] = {}
     bodies = refused(protocol("claude-haiku-4-5", lessons=lessons), request(effort="high"), NOT_ENABLED)
     assert [kind(body) for body in bodies] == ["enabled", "adaptive"]
@@ -328,33 +328,33 @@ def test_a_newer_model_than_its_name_tells_thinks_adaptively() -> None:
         "thinking.type: Input should be 'enabled' or 'disabled'",
     ],
 )
-def test_an_older_server_thinks_within_a_budget(text: str) -> None:
+def test_an_older_server_uses_a_thinking_budget(text: str) -> None:
     assert [kind(body) for body in refused(protocol(), request(effort="high"), text)] == ["adaptive", "enabled"]
 
 
-def test_refusals_both_ways_end() -> None:
-    speaks = protocol()
-    bodies = refused(speaks, request(), NOT_ADAPTIVE, NOT_ENABLED)
+def test_refusals_of_both_variants_end() -> None:
+    dialect = protocol()
+    bodies = refused(dialect, request(), NOT_ADAPTIVE, NOT_ENABLED)
     assert [kind(body) for body in bodies] == ["adaptive", "enabled", ""]
-    assert speaks.adapt(NOT_ADAPTIVE) is None
-    assert speaks.adapt(NOT_ENABLED) is None
+    assert dialect.adapt(NOT_ADAPTIVE) is None
+    assert dialect.adapt(NOT_ENABLED) is None
 
 
-def test_an_effort_that_is_refused_becomes_the_nearest() -> None:
-    speaks = protocol()
+def test_a_refused_effort_is_replaced_by_the_nearest() -> None:
+    dialect = protocol()
     text = "This model does not support effort level 'max'. Supported levels: high, low, medium."
-    bodies = refused(speaks, request(effort="max"), text)
+    bodies = refused(dialect, request(effort="max"), text)
     assert [body["output_config"]["effort"] for body in bodies] == ["max", "high"]
     assert [kind(body) for body in bodies] == ["adaptive", "adaptive"]
 
 
-def test_a_model_that_always_thinks_thinks_least() -> None:
+def test_a_model_that_always_thinks_gets_the_lowest_effort() -> None:
     text = '"thinking.type.disabled" is not supported for this model.'
     bodies = refused(protocol("claude-opus-9"), request(effort="none"), text)
     assert (kind(bodies[0]), kind(bodies[1]), bodies[1]["output_config"]) == ("disabled", "adaptive", {"effort": "low"})
 
 
-def test_a_server_without_display_is_not_asked_for_it() -> None:
+def test_a_server_without_the_display_field_gets_none() -> None:
     bodies = refused(protocol(), request(), "thinking.adaptive.display: Extra inputs are not permitted")
     assert bodies[1]["thinking"] == {"type": "adaptive"}
 
@@ -371,14 +371,14 @@ def test_a_server_without_display_is_not_asked_for_it() -> None:
     ],
 )
 @each_row("model", ["claude-sonnet-5-5", "claude-sonnet-4-5"])
-def test_reasoning_that_is_refused_is_left_out_from_then_on(text: str, model: str) -> None:
-    speaks = protocol(model)
-    before, after = refused(speaks, request(), text)
+def test_refused_reasoning_is_omitted_from_then_on(text: str, model: str) -> None:
+    dialect = protocol(model)
+    before, after = refused(dialect, request(), text)
     assert "thinking" in [block["type"] for block in before["messages"][1]["content"]]
     assert [block["type"] for block in after["messages"][1]["content"]] == ["text", "tool_use", "tool_use"]
     assert kind(after) == ("adaptive" if model == "claude-sonnet-5-5" else "disabled")
     newer = AssistantMessage(content="ok", reasoning_items=(THOUGHT,), reasoning_origin=ORIGIN)
-    later = sent(speaks, request((*LOOP, newer, UserMessage(content="on"))))
+    later = sent(dialect, request((*LOOP, newer, UserMessage(content="on"))))
     assert [block["type"] for block in later["messages"][3]["content"]] == ["thinking", "text"]
     assert kind(later) != "disabled"
 
@@ -392,30 +392,30 @@ def test_reasoning_that_is_refused_is_left_out_from_then_on(text: str, model: st
     ],
 )
 @each_row("model", ["claude-sonnet-5-5", "claude-sonnet-4-5", "deepseek-v4-pro"])
-def test_where_reasoning_is_missed_the_loop_goes_on_without(text: str, model: str) -> None:
-    speaks = protocol(model)
-    assert kind(refused(speaks, request(), text)[1]) == "disabled"
+def test_if_reasoning_is_required_but_missing_the_loop_continues_without(text: str, model: str) -> None:
+    dialect = protocol(model)
+    assert kind(refused(dialect, request(), text)[1]) == "disabled"
     ended = (*LOOP, AssistantMessage(content="Done."), UserMessage(content="next"))
-    assert kind(sent(speaks, request(ended))) != "disabled"
+    assert kind(sent(dialect, request(ended))) != "disabled"
 
 
-def test_refused_reasoning_is_dropped_once_and_then_the_refusal_remains() -> None:
-    speaks = protocol("claude-opus-4-1")
+def test_refused_reasoning_is_dropped_once_and_then_the_refusal_is_reported() -> None:
+    dialect = protocol("claude-opus-4-1")
     text = "messages.1.content.0: Invalid `signature` in `thinking` block"
     tries = 0
-    sent(speaks, request())
-    while speaks.adapt(text) is not None:
+    sent(dialect, request())
+    while dialect.adapt(text) is not None:
         tries += 1
-        sent(speaks, request())
+        sent(dialect, request())
         assert tries < 5
     assert tries >= 1
 
 
 def test_a_server_without_cache_points_gets_none() -> None:
     lessons: dict[str, object] = {}
-    speaks = protocol(lessons=lessons, lifetime="1h")
+    dialect = protocol(lessons=lessons, lifetime="1h")
     with_life, without_life, without = refused(
-        speaks,
+        dialect,
         request(),
         "system.0.cache_control.ephemeral.ttl: Extra inputs are not permitted",
         "system.0.cache_control: Extra inputs are not permitted",
@@ -436,19 +436,19 @@ def test_a_server_without_cache_points_gets_none() -> None:
 )
 def test_the_longest_answer_is_learned(text: str, most: int) -> None:
     lessons: dict[str, object] = {}
-    speaks = protocol("claude-haiku-4-5", lessons=lessons)
-    assert refused(speaks, request(), text)[1]["max_tokens"] == most
+    dialect = protocol("claude-haiku-4-5", lessons=lessons)
+    assert refused(dialect, request(), text)[1]["max_tokens"] == most
     assert sent(protocol("claude-haiku-4-5", lessons=lessons), request())["max_tokens"] == most
-    assert speaks.adapt(text) is None
+    assert dialect.adapt(text) is None
 
 
-def test_an_answer_too_long_for_the_window_becomes_shorter_until_a_trim() -> None:
-    speaks = protocol("claude-sonnet-4-5")
+def test_an_answer_too_long_for_the_window_is_shortened_until_a_trim() -> None:
+    dialect = protocol("claude-sonnet-4-5")
     text = "input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000, decrease input length"
-    assert refused(speaks, request(), text)[1]["max_tokens"] == 37_500
+    assert refused(dialect, request(), text)[1]["max_tokens"] == 37_500
     full = text.replace("150000", "195000")
-    assert speaks.adapt(full) is None
-    assert sent(speaks, request(LOOP[:1]))["max_tokens"] == 64_000
+    assert dialect.adapt(full) is None
+    assert sent(dialect, request(LOOP[:1]))["max_tokens"] == 64_000
 
 
 @pytest.mark.parametrize(
@@ -460,12 +460,12 @@ def test_an_answer_too_long_for_the_window_becomes_shorter_until_a_trim() -> Non
     ],
 )
 def test_other_refusals_teach_nothing(text: str) -> None:
-    speaks = protocol()
-    before = sent(speaks, request())
-    assert speaks.adapt(text) is None
-    assert sent(speaks, request()) == before
+    dialect = protocol()
+    before = sent(dialect, request())
+    assert dialect.adapt(text) is None
+    assert sent(dialect, request()) == before
 
 
-def test_stop_words_are_stop_sequences() -> None:
+def test_stop_words_are_sent_as_stop_sequences() -> None:
     assert json.loads(protocol().encode(request(stop=("END", "## Next"))))["stop_sequences"] == ["END", "## Next"]
     assert "stop_sequences" not in json.loads(protocol().encode(request()))

@@ -1,4 +1,4 @@
-"""How the offline provider reads what memory_operations answered."""
+"""How the offline provider reads results of memory_operations."""
 
 from clio.memory.transcripts.session_text import Recall, RecalledPassage, SessionHit, Signals
 from clio.messages import ToolMessage
@@ -26,7 +26,7 @@ def answer(todo: LookupPlan, *items: LookupResult) -> str:
     return compose_answer(todo, [items], introduce=False)
 
 
-def test_what_was_said_before_is_quoted_with_its_session() -> None:
+def test_an_earlier_statement_is_quoted_with_its_session() -> None:
     said = [("user", "we decided that caching lives in one small module"), ("tool", "caching caching caching")]
     passages = tuple(
         RecalledPassage(
@@ -59,7 +59,7 @@ def test_a_short_statement_is_quoted_and_the_same_question_asked_before_is_not()
     assert "Basalt" in text and "What is" not in text
 
 
-def test_only_one_entry_that_holds_every_word_is_forgotten() -> None:
+def test_only_an_entry_with_every_word_is_forgotten() -> None:
     todo = plan_lookups("forget that deploys happen on Fridays")
     one = found("search", "- discovery d-3f9a12: Deploys happen on Fridays\n- discovery d-000001: deploys need a tag")
     assert plan_further_lookups(todo, [one]) == (make_forget_lookup("d-3f9a12"),)
@@ -73,7 +73,7 @@ def test_only_one_entry_that_holds_every_word_is_forgotten() -> None:
     assert "nothing was forgotten" in answer(todo, note)
 
 
-def test_what_became_of_it_is_reported() -> None:
+def test_the_result_is_reported() -> None:
     todo = plan_lookups("forget d-3f9a12")
     told = "Forgotten: d-3f9a12 (discovery): deploys happen on Fridays\nIt is in the archive; the user can restore it"
     done = answer(todo, found("forget", told, summary="forgot d-3f9a12"))
@@ -97,7 +97,7 @@ def test_remembering_again_is_a_confirmation() -> None:
     assert refused == "Not saved: an incognito session saves nothing to memory."
 
 
-def test_answers_of_tools_are_understood_in_another_language() -> None:
+def test_results_in_another_language_are_understood() -> None:
     choose_language({}, "de")
     try:
         todo = plan_lookups("remember that tests run with pytest -q")

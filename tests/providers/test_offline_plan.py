@@ -1,4 +1,4 @@
-"""What the offline provider searches for a question."""
+"""What the offline provider searches for in answer to a question."""
 
 import asyncio
 
@@ -39,7 +39,7 @@ from tests.support.rows import each_row
         ("hello, clio", "nothing", None, None),
     ],
 )
-def test_the_first_rule_that_fits(question: str, kind: str, tool: str | None, argument: str | None) -> None:
+def test_the_first_matching_rule_is_used(question: str, kind: str, tool: str | None, argument: str | None) -> None:
     made = plan_lookups(question)
     assert made.kind == kind
     assert (made.lookups[0].tool if made.lookups else None) == tool
@@ -47,11 +47,11 @@ def test_the_first_rule_that_fits(question: str, kind: str, tool: str | None, ar
         assert argument in made.lookups[0].arguments.values()
 
 
-def test_a_range_of_lines_is_an_offset_and_a_limit() -> None:
+def test_a_range_of_lines_becomes_an_offset_and_a_limit() -> None:
     assert plan_lookups("show README.md:3-9").lookups[0].arguments == {"path": "README.md", "offset": 3, "limit": 7}
 
 
-def test_a_question_about_the_past_leaves_the_code_alone() -> None:
+def test_a_question_about_the_past_does_not_search_the_code() -> None:
     tools = {lookup.tool for lookup in plan_lookups("what did we decide about caching?").lookups}
     assert tools == {"memory_operations"}
 
@@ -69,7 +69,7 @@ def test_a_question_about_the_past_leaves_the_code_alone() -> None:
         ("find the code", ["find", "code"]),
     ],
 )
-def test_words_worth_looking_for(question: str, words: list[str]) -> None:
+def test_words_to_search_for(question: str, words: list[str]) -> None:
     assert find_search_words(question) == words
 
 

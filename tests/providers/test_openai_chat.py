@@ -1,4 +1,4 @@
-"""The provider over real HTTP, through clio's own client and through the openai package."""
+"""The chat provider over real HTTP, with clio's own client and with the openai package."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ CHOSEN: dict[str, Any] = {"model": "test-model"}
 
 @pytest.fixture(autouse=True, params=["lean", "openai"])
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test twice."""
+    """Run every test with both clients."""
     monkeypatch.setitem(CHOSEN, "transport", request.param)
 
 
@@ -93,7 +93,7 @@ def call_of(chunks: list[Chunk]) -> list[tuple[str, str]]:
 
 @contextmanager
 def listening(answer: bytes = b"") -> Iterator[int]:
-    """A port that answers any connection with these bytes and hangs up."""
+    """Yield a port that answers any connection with these bytes and closes it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -118,7 +118,7 @@ def free_port() -> int:
         return server.getsockname()[1]
 
 
-def test_words_reason_and_bill() -> None:
+def test_text_finish_reason_and_usage() -> None:
     chunks, server = ask(text("Hello there, you.", usage=(10, 4, 6), chunk_size=3))
     assert joined(chunks) == "Hello there, you."
     assert chunks[-1] == Chunk(
@@ -150,14 +150,14 @@ def test_words_reason_and_bill() -> None:
     ],
     ids=["beside the reason", "at the end", "not streamed"],
 )
-def test_the_bill_wherever_it_is(reply: Reply) -> None:
+def test_usage_wherever_it_is(reply: Reply) -> None:
     chunks, _ = ask(reply)
     assert joined(chunks) == "Hello"
     assert chunks[-1] == Chunk(finish_reason="stop", usage=Usage(prompt_tokens=10, completion_tokens=4))
 
 
 @each_row("usage", [None, (0, 0), (10**12, 5)])
-def test_no_bill_or_an_absurd_one(usage: Any) -> None:
+def test_missing_or_absurd_usage(usage: Any) -> None:
     assert ask(text("Hello", usage=usage))[0][-1] == Chunk(finish_reason="stop")
 
 
@@ -171,7 +171,7 @@ def test_parallel_calls(split: Any) -> None:
     assert chunks[-1].finish_reason == "tool_calls"
 
 
-def test_odd_streams() -> None:
+def test_unusual_streams() -> None:
     lines = [
         ": a comment",
         "event: ping\ndata: {}",
@@ -185,18 +185,18 @@ def test_odd_streams() -> None:
     assert chunks[-1].finish_reason == "stop"
 
 
-def test_an_answer_with_nothing_to_say_is_one() -> None:
+def test_an_empty_answer_is_an_answer() -> None:
     assert ask(text("", usage=None))[0] == [Chunk(finish_reason="stop")]
 
 
 @each_row(
     "reply", [empty_stream(), raw_sse(["data: [DONE]"]), json_reply({}), json_reply({"choices": []}), raw_sse([": hm"])]
 )
-def test_an_empty_stream_is_broken(reply: Reply) -> None:
+def test_an_empty_stream_is_an_error(reply: Reply) -> None:
     assert "empty answer" in str(failure(reply, StreamBroken))
 
 
-def test_after_an_empty_stream_the_connection_is_new() -> None:
+def test_after_an_empty_stream_a_new_connection_is_used() -> None:
     async def twice(provider: Provider) -> str:
         with pytest.raises(StreamBroken):
             await collect(provider)
@@ -207,7 +207,7 @@ def test_after_an_empty_stream_the_connection_is_new() -> None:
         assert server.connections == 2
 
 
-def test_a_connection_is_kept() -> None:
+def test_a_connection_is_reused() -> None:
     async def thrice(provider: Provider) -> list[str]:
         return [joined(await collect(provider)) for _ in range(3)]
 
@@ -229,17 +229,17 @@ def test_a_connection_is_kept() -> None:
     ],
     ids=["after the text", "in the text", "in a call", "a call cut cleanly", "not streamed"],
 )
-def test_a_stream_cut_in_the_middle(reply: Reply) -> None:
+def test_a_stream_cut_in_the_middle_is_an_error(reply: Reply) -> None:
     assert isinstance(failure(reply, StreamBroken), StreamBroken)
 
 
-def test_cut_after_the_reason_nothing_is_missing() -> None:
+def test_a_stream_cut_after_the_finish_reason_is_complete() -> None:
     whole = text("Hello", usage=None, chunk_size=50)
     chunks, _ = ask(cut("", reply=whole, after=3))
     assert chunks == [Chunk(text="Hello"), Chunk(finish_reason="stop")]
 
 
-def test_what_came_before_the_cut_was_shown() -> None:
+def test_text_before_the_cut_was_shown() -> None:
     seen: list[str] = []
 
     async def watch(provider: Provider) -> None:
@@ -272,14 +272,14 @@ def test_errors_inside_the_stream() -> None:
         ('{"error": "the first of\ntwo lines"}', "an error: the first of)"),
     ],
 )
-def test_an_error_whose_words_stand_in_the_stream_as_they_are(line: str, words: str) -> None:
-    """As `transformers serve` 5.23 sends them, after a chunk with the role alone."""
+def test_an_error_sent_as_plain_text_in_the_stream(line: str, words: str) -> None:
+    """As `transformers serve` 5.23 sends it, after a chunk with only the role."""
     begun = {"choices": [{"delta": {"role": "assistant"}, "index": 0}], "object": "chat.completion.chunk"}
     assert words in str(failure(raw_sse([begun, f"data: {line}"]), ServerFailed))
 
 
 def test_answers_of_transformers_serve() -> None:
-    """Recorded from version 5.23: the bill beside the reason, empty fields left out, no [DONE]; a model not there."""
+    """Recorded from version 5.23: usage next to the finish reason, empty fields omitted, no [DONE]; unknown model."""
     head = 'data: {"id":"d0106bf5","choices":[{"delta":'
     tail = '"created":1795337679,"model":"/tiny@main","object":"chat.completion.chunk","system_fingerprint":""'
     lines = [
@@ -297,11 +297,11 @@ def test_answers_of_transformers_serve() -> None:
 
 
 @pytest.mark.parametrize("line", ["data: {oops", "data: <html>"])
-def test_a_stream_that_is_no_json(line: str) -> None:
+def test_a_stream_that_is_not_json_is_an_error(line: str) -> None:
     assert "--base-url" in str(failure(raw_sse([line]), ServerFailed))
 
 
-def test_a_page_instead_of_an_answer() -> None:
+def test_an_html_page_instead_of_an_answer() -> None:
     page = Reply(lambda _: [b"<html>Welcome</html>"], content_type="text/html")
     said = failure(page, ServerFailed)
     assert said.retryable and "(text/html): check --base-url" in str(said)
@@ -320,16 +320,16 @@ def test_a_page_instead_of_an_answer() -> None:
         (error(429), RateLimited, "rate limited"),
     ],
 )
-def test_statuses(reply: Reply, kind: type[ClioError], words: str) -> None:
+def test_statuses_become_errors(reply: Reply, kind: type[ClioError], words: str) -> None:
     assert words in str(failure(reply, kind))
 
 
-def test_retry_after_arrives() -> None:
+def test_retry_after_is_read() -> None:
     assert failure(error(429, headers={"Retry-After": "3"}), RateLimited).retry_after_s == 3.0
     assert failure(error(503, headers={"retry-after-ms": "250"}), ServerFailed).retry_after_s == 0.25
 
 
-def test_no_client_retries_by_itself() -> None:
+def test_no_client_retries_itself() -> None:
     with ChatServer([error(500), text("late")]) as server:
         with pytest.raises(ServerFailed):
             use(provider_for(server.url), collect)
@@ -350,31 +350,31 @@ def test_a_port_without_a_server_refuses() -> None:
     assert not caught.value.retryable
 
 
-def test_no_such_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: Any, **__: Any) -> Any:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)  # how long a real one takes is up to the network
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)  # how long a real lookup takes depends on the network
     with pytest.raises(ServerFailed, match=r"resolve.* 'no-such-host\.invalid'") as caught:
         use(provider_for("https://no-such-host.invalid/v1"), collect)
     assert not caught.value.retryable
 
 
-def test_a_host_name_that_cannot_be_one() -> None:
+def test_an_invalid_host_name_is_an_error() -> None:
     provider = provider_for("https://xn--a/v1")
     provider.warm_up()  # type: ignore[attr-defined]
     with pytest.raises(ServerFailed, match=r"resolve.* 'xn--a'"):
         use(provider, collect)
 
 
-def test_plain_http_behind_https() -> None:
+def test_plain_http_on_a_tls_port_is_an_error() -> None:
     with listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port, pytest.raises(ServerFailed) as caught:
         use(provider_for(f"https://127.0.0.1:{port}/v1"), collect)
     assert "use http:// in --base-url" in str(caught.value)
     assert not caught.value.retryable
 
 
-def test_a_server_that_hangs_up_at_once() -> None:
+def test_a_server_that_closes_the_connection_at_once() -> None:
     with listening() as port, pytest.raises(ServerFailed) as caught:
         use(provider_for(f"http://127.0.0.1:{port}/v1"), collect)
     assert caught.value.retryable
@@ -416,7 +416,7 @@ def test_cancelling_closes_the_connection(reply: Reply, chunks: int) -> None:
         assert server.disconnected.wait(5)
 
 
-def test_a_refused_field_is_left_out_from_then_on() -> None:
+def test_a_refused_field_is_omitted_from_then_on() -> None:
     body = {
         "detail": [
             {"type": "extra_forbidden", "loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}
@@ -438,7 +438,7 @@ def test_the_newer_name_of_max_tokens_is_learned() -> None:
     assert [request.body.get("max_completion_tokens") for request in server.requests] == [None, 50]
 
 
-def test_calls_without_words_for_a_server_that_takes_no_null() -> None:
+def test_calls_without_text_for_a_server_that_accepts_no_null() -> None:
     """As llama.cpp's Python server 0.3.36 refuses them, shortened."""
     refusal = (
         "[{'type': 'literal_error', 'loc': ('body', 'messages', 1, 'ChatCompletionRequestUserMessage', 'role'), 'msg': "
@@ -459,7 +459,7 @@ def test_calls_without_words_for_a_server_that_takes_no_null() -> None:
     assert (first["content"], second["content"], second["tool_calls"]) == (None, "", first["tool_calls"])
 
 
-def test_the_longest_answer_a_user_wants_is_asked_for() -> None:
+def test_the_configured_maximum_length_is_sent() -> None:
     own = {"test-model": ModelSettings(max_output_tokens=7)}
     short = ChatRequest(system="", messages=REQUEST.messages, max_output_tokens=3)
     asked = [ask(text("a"), **given)[1] for given in ({}, {"max_output_tokens": 9}, {"models": own})]
@@ -467,7 +467,7 @@ def test_the_longest_answer_a_user_wants_is_asked_for() -> None:
     assert [server.requests[0].body.get("max_tokens") for server in asked] == [None, 9, 7, 3]
 
 
-def test_tools_and_effort() -> None:
+def test_tools_and_effort_are_sent() -> None:
     words = "Function tools with reasoning_effort are not supported for x. Set reasoning_effort to 'none'."
     request = ChatRequest(system="", messages=REQUEST.messages, tools=(TOOL,))
     _, server = ask(error(400, {"error": {"message": words}}), text("a"), request=request)
@@ -480,15 +480,15 @@ _REFUSAL = "Unsupported value: 'reasoning_effort' does not support 'none' with t
 
 
 def _efforts(*models: str) -> tuple[list[object], list[str]]:
-    """What requests with tools say of the effort, and how each ends, at a server that treats models differently."""
+    """Return the effort in requests with tools, and their results, at a server that treats models differently."""
     server = ChatServer()
     request = ChatRequest(system="", messages=REQUEST.messages, tools=(TOOL,))
     ends: list[str] = []
-    book = LessonBook()  # as one clio has it
+    lessons = LessonBook()  # as in one clio
 
     async def one(model: str) -> None:
         config = Config(base_url=server.url, api_key="k", model=model, api="chat")
-        provider = make_provider(config, {}, book=book)
+        provider = make_provider(config, {}, book=lessons)
         try:
             chunks = [chunk async for chunk in provider.stream(request)]
             ends.append(joined(chunks))
@@ -511,16 +511,16 @@ def _efforts(*models: str) -> tuple[list[object], list[str]]:
         return [sent.body.get("reasoning_effort") for sent in server.requests], ends
 
 
-def test_an_effort_is_sent_only_where_it_was_asked_for() -> None:
+def test_an_effort_is_sent_only_if_it_was_requested() -> None:
     assert _efforts("gpt-6-sol", "gpt-6.1-sol", "gpt-5.6", "o4") == ([None] * 4, ["c"] * 4)
 
 
-def test_an_effort_that_was_asked_for_is_remembered_for_that_model() -> None:
+def test_a_requested_effort_is_remembered_for_that_model() -> None:
     server_saw, ends = _efforts("asks", "again-asks", "refuses")
     assert (server_saw, ends) == ([None, "none", "none", None], ["a", "c", "b"])
 
 
-def test_an_effort_asked_for_and_refused_ends_in_the_servers_words() -> None:
+def test_a_requested_and_refused_effort_is_reported_in_the_servers_words() -> None:
     server_saw, ends = _efforts("both")
     assert server_saw == [None, "none", None]
     assert "set reasoning_effort" in ends[0]
@@ -532,7 +532,7 @@ def test_a_field_refused_twice_is_an_error() -> None:
         ask(error(400, body), error(400, body))
 
 
-def test_signatures_go_back_with_their_calls() -> None:
+def test_signatures_are_sent_back_with_their_calls() -> None:
     signed = {"index": 0, "id": "c1", "function": {"name": "git", "arguments": "{}"}}
     signed["extra_content"] = {"google": {"thought_signature": "c2ln"}}
     refused = error(400, {"error": {"message": "Function call is missing a thought_signature"}})
@@ -580,7 +580,7 @@ def limits_of(rows: Any, **config: Any) -> tuple[ModelLimits, ChatServer]:
         return use(provider_for(server.url, **config), limits_twice), server
 
 
-def test_the_window_the_server_names() -> None:
+def test_the_window_named_by_the_server() -> None:
     limits, server = limits_of([{"id": "test-model", "max_model_len": 8192}])
     assert limits == ModelLimits(context_window=8192, max_output_tokens=2048, source="server")
     assert [request.path for request in server.others] == ["/v1/models"]
@@ -588,22 +588,22 @@ def test_the_window_the_server_names() -> None:
 
 
 @each_row("models", [error(500), error(404, "nope"), json_reply({}), json_reply([1]), error(200, "hm")])
-def test_a_server_that_does_not_say(models: Any) -> None:
+def test_a_server_that_names_no_window(models: Any) -> None:
     assert limits_of(models)[0] == ModelLimits(context_window=32_000, max_output_tokens=8_000, source="default")
 
 
-def test_a_silent_server_is_waited_for_no_longer_than_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_waited_for_at_most_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.providers.http_provider.MODELS_TIMEOUT_S", 0.1)
     assert limits_of(slow(30, error(500)))[0].source == "default"
 
 
-def test_the_users_window_needs_no_server() -> None:
+def test_a_window_set_by_the_user_needs_no_server() -> None:
     limits, server = limits_of((), models={"test-model": ModelSettings(context_window=9_000)})
     assert limits == ModelLimits(context_window=9_000, max_output_tokens=2_250, source="config")
     assert server.others == []
 
 
-def test_names_seen_help_with_a_wrong_one() -> None:
+def test_listed_names_are_suggested_for_a_wrong_one() -> None:
     async def both(provider: Provider) -> None:
         await provider.limits()
         await collect(provider)
@@ -615,7 +615,7 @@ def test_names_seen_help_with_a_wrong_one() -> None:
     assert mentions(str(caught.value), "no model", "'test-mode'", "--model", "'test-model'")
 
 
-def test_no_key_no_header(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_key_no_header_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     with ChatServer([text("a")]) as server:
@@ -625,14 +625,14 @@ def test_no_key_no_header(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "openai-organization" not in headers
 
 
-def test_loopback_goes_past_any_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loopback_uses_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{free_port()}")
     with ChatServer([text("direct")]) as server:
         assert joined(use(provider_for(server.url), collect)) == "direct"
 
 
-def test_elsewhere_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_hosts_use_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as port:
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
         monkeypatch.delenv("NO_PROXY", raising=False)

@@ -1,4 +1,4 @@
-"""How servers say that a request does not fit, and how they say other things."""
+"""How servers report that a request does not fit, and how they report other errors."""
 
 from clio.providers.error_meaning import Overflow, find_overflow
 from tests.support.rows import each_row
@@ -153,7 +153,7 @@ WORDINGS = [
 
 
 @each_row(("text", "limit", "sent"), [row[1:] for row in WORDINGS], ids=[row[0] for row in WORDINGS])
-def test_an_overflow_and_its_numbers(text: str, limit: int | None, sent: int | None) -> None:
+def test_an_overflow_and_its_numbers_are_recognized(text: str, limit: int | None, sent: int | None) -> None:
     found = find_overflow(text)
     assert found is not None
     assert found.limit_tokens == limit
@@ -161,7 +161,7 @@ def test_an_overflow_and_its_numbers(text: str, limit: int | None, sent: int | N
         assert found.sent_tokens == sent
 
 
-def test_ollama_names_only_what_is_over() -> None:
+def test_ollama_names_only_the_excess() -> None:
     found = find_overflow("prompt too long; exceeded max context length by 312 tokens")
     assert found == Overflow(None, None)
 
@@ -188,11 +188,11 @@ def test_ollama_names_only_what_is_over() -> None:
         "the context of this file is unclear",
     ],
 )
-def test_no_overflow(text: str) -> None:
+def test_other_errors_are_no_overflow(text: str) -> None:
     assert find_overflow(text) is None
 
 
-def test_a_code_outweighs_words() -> None:
+def test_an_error_code_outweighs_the_message() -> None:
     assert (
         find_overflow('{"code": "context_length_exceeded", "message": "rate limit of tokens per minute"}') is not None
     )

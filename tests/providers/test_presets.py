@@ -1,4 +1,4 @@
-"""The named servers: where their requests go, which key they take, and what is said where something is missing."""
+"""Named servers: their URLs, keys, and the error if something is missing."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def ask(provider: HttpProvider) -> str:
     return asyncio.run(main())
 
 
-def test_every_maker_has_a_preset() -> None:
+def test_every_vendor_has_a_preset() -> None:
     assert {preset.name for preset in PRESETS} == set(ASKED)
 
 
@@ -171,7 +171,7 @@ def test_every_key_of_a_server_is_a_secret_whatever_its_name() -> None:
         ),
     ],
 )
-def test_where_requests_go(env: dict[str, str], config: dict[str, Any], url: str, protocol: str) -> None:
+def test_the_url_of_each_preset(env: dict[str, str], config: dict[str, Any], url: str, protocol: str) -> None:
     keys = dict.fromkeys((preset.key_variable for preset in PRESETS), "a-key")
     provider = make(keys | env, model="m", **config)
     assert (provider.base_url, provider.protocol) == (url, protocol)
@@ -194,7 +194,7 @@ def test_where_requests_go(env: dict[str, str], config: dict[str, Any], url: str
         ({}, "github-models", "set GITHUB_TOKEN"),
     ],
 )
-def test_what_is_missing_is_one_sentence_with_the_next_step(env: dict[str, str], provider: str, words: str) -> None:
+def test_a_missing_setting_is_one_sentence_with_the_next_step(env: dict[str, str], provider: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         make(env, provider=provider, model="m")
     assert words in str(caught.value)
@@ -209,7 +209,7 @@ def test_what_is_missing_is_one_sentence_with_the_next_step(env: dict[str, str],
         ("vertex", {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "us-middle1"}, "GOOGLE_CLOUD_LOCATION"),
     ],
 )
-def test_a_region_that_does_not_exist_is_named(
+def test_an_unknown_region_is_named(
     provider: str, env: dict[str, str], variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def no_address(*_: Any, **__: Any) -> None:
@@ -224,18 +224,18 @@ def test_a_region_that_does_not_exist_is_named(
         ask(make(env | {"CLOUDSDK_AUTH_ACCESS_TOKEN": "t"} | real, provider=provider, model="m"))
 
 
-def test_a_token_for_other_purposes_chooses_no_server() -> None:
+def test_a_token_for_other_purposes_selects_no_server() -> None:
     env = {"GITHUB_TOKEN": "t", "GH_TOKEN": "t", "CLOUDSDK_AUTH_ACCESS_TOKEN": "t", "GOOGLE_API_KEY": "t"}
     assert make_provider(Config(), env, find_server=lambda: None).name == "offline"
 
 
-def test_a_key_without_its_resource_or_region_chooses_no_server() -> None:
+def test_a_key_without_its_resource_or_region_selects_no_server() -> None:
     env = {"AZURE_OPENAI_API_KEY": "t", "AWS_BEARER_TOKEN_BEDROCK": "t"}
     assert make_provider(Config(), env, find_server=lambda: None).name == "offline"
     assert make_provider(Config(), env | {"AWS_REGION": "us-east-1"}, find_server=lambda: None).name == "bedrock"
 
 
-def test_keys_are_found_in_one_order_whatever_the_order_of_the_environment() -> None:
+def test_keys_have_one_order_whatever_the_order_of_the_environment() -> None:
     keys = [
         preset.key_variable for preset in PRESETS if preset.found_by_key and preset.key_required and preset.base_url
     ]
@@ -247,7 +247,7 @@ def test_keys_are_found_in_one_order_whatever_the_order_of_the_environment() -> 
         assert preset.key_variable == name
 
 
-def test_a_second_variable_holds_the_key_where_the_first_is_not_set() -> None:
+def test_a_second_variable_is_used_if_the_first_is_not_set() -> None:
     assert make({"GOOGLE_API_KEY": "g"}, provider="gemini")._auth.key == "g"  # type: ignore[attr-defined]
     both = {"GOOGLE_API_KEY": "g", "GEMINI_API_KEY": "first"}
     assert make(both, provider="gemini")._auth.key == "first"  # type: ignore[attr-defined]
@@ -273,7 +273,7 @@ def test_the_request_over_http(provider: str, env: dict[str, str], path: str, he
     assert ("authorization" in request.headers) == ("authorization" in headers or provider == "anthropic")
 
 
-def test_an_anthropic_path_on_any_host_gets_the_messages_below_v1() -> None:
+def test_an_anthropic_path_on_any_host_uses_messages_below_v1() -> None:
     with ProtocolServer([ProtocolAnswer(text="hello")]) as server:
         url = server.url.removesuffix("/v1") + "/anthropic"
         assert ask(make({"OPENAI_API_KEY": "k"}, base_url=url, model="m", context_window=50_000)) == "hello"
@@ -295,7 +295,7 @@ def test_an_anthropic_path_on_any_host_gets_the_messages_below_v1() -> None:
         ("MiniMax-M2.7", 204_800),
     ],
 )
-def test_windows_of_current_models(model: str, window: int) -> None:
+def test_windows_of_current_models_are_known(model: str, window: int) -> None:
     profile = find_profile(model)
     assert profile is not None
     assert profile.context_window == window

@@ -1,4 +1,4 @@
-"""What models cost: which price is whose, what a file may say, and what is free."""
+"""Prices of models: which price applies, the price file, and what is free."""
 
 from datetime import date
 from pathlib import Path
@@ -12,7 +12,7 @@ from clio.providers.profiles import PRESETS
 from tests.support.rows import each_row
 
 DAY = "2026-11-20"
-NOON = 1_795_176_000.0  # on that day, in every time zone
+NOON = 1_795_176_000.0  # on that day in every time zone
 
 
 def prices(text: str) -> tuple[Price, ...]:
@@ -32,13 +32,13 @@ def home_with(folder: Path, text: str) -> Path:
         ("my-gpt-6", False),
     ],
 )  # fmt: skip
-def test_a_name_stands_for_its_dated_builds_and_for_no_other_model(model: str, covered: bool) -> None:
+def test_a_name_includes_its_dated_builds_and_no_other_model(model: str, covered: bool) -> None:
     (price,) = prices("openai:\n  gpt-6: {input: 2, output: 10}")
     assert price.covers("openai", model) is covered
     assert not price.covers("elsewhere.example", model)
 
 
-def test_the_longest_name_wins_then_the_server_itself() -> None:
+def test_the_longest_name_takes_precedence_then_the_server() -> None:
     table = prices('"*":\n  "gpt*": {input: 1, output: 1}\n  gpt-6: {input: 2, output: 2}\n'
                    "openai:\n  gpt-6: {input: 3, output: 3}")  # fmt: skip
     found = [find_price(table, server, model, DAY) for server, model in
@@ -57,7 +57,7 @@ def test_without_a_price_for_cached_tokens_they_cost_as_much_as_others() -> None
     assert price.cost(Usage(prompt_tokens=1_000, cached_tokens=900)) == 150
 
 
-def test_a_long_request_costs_the_long_price_all_of_it() -> None:
+def test_a_long_request_is_charged_the_long_price_completely() -> None:
     (price,) = prices(
         "openai:\n  m: {input: 2, cached: 0.2, output: 10, above: 272000, long_input: 4, long_cached: 0.4, "
         "long_output: 15}"
@@ -66,7 +66,7 @@ def test_a_long_request_costs_the_long_price_all_of_it() -> None:
     assert (at, over) == (544_000 + 1_000, 1_088_004 + 1_500)
 
 
-def test_a_price_that_has_ended_is_unknown() -> None:
+def test_an_expired_price_is_unknown() -> None:
     table = prices("gemini:\n  m: {input: 1, output: 1, until: 2026-12-31}")
     assert find_price(table, "gemini", "m", "2026-12-31") is not None
     assert find_price(table, "gemini", "m", "2027-01-01") is None
@@ -87,60 +87,60 @@ def test_a_price_that_has_ended_is_unknown() -> None:
         ("openai:\n  m: {input: 2, output: 1, above: many}", "'above' must be a number of tokens"),
     ],
 )
-def test_a_wrong_file_is_named_with_its_line(text: str, said: str) -> None:
+def test_an_invalid_file_is_named_with_its_line(text: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         prices(text)
     assert said in str(caught.value)
 
 
-def test_the_users_file_wins_and_is_read_again_when_it_changed(tmp_path: Path) -> None:
-    book = PriceBook(tmp_path, lambda: NOON)
-    shipped = book.find_price("openai", "gpt-6-sol")
+def test_the_users_file_takes_precedence_and_is_read_again_when_it_changed(tmp_path: Path) -> None:
+    price_book = PriceBook(tmp_path, lambda: NOON)
+    shipped = price_book.find_price("openai", "gpt-6-sol")
     assert shipped is not None
     home_with(tmp_path, "openai:\n  gpt-6-sol: {input: 77, output: 1}\n  new: {input: 1, output: 1}\n")
-    own = book.find_price("openai", "gpt-6-sol")
+    own = price_book.find_price("openai", "gpt-6-sol")
     assert own is not None
     assert (own.rate.input, own.where) == (77_000_000, "~/.clio/prices.yaml")
-    assert book.find_price("openai", "new") is not None
+    assert price_book.find_price("openai", "new") is not None
 
 
-def test_a_wrong_file_of_the_users_is_wrong_at_every_look(tmp_path: Path) -> None:
-    book = PriceBook(home_with(tmp_path, "openai: cheap\n"), lambda: NOON)
+def test_an_invalid_file_of_the_user_is_reported_every_time(tmp_path: Path) -> None:
+    price_book = PriceBook(home_with(tmp_path, "openai: cheap\n"), lambda: NOON)
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"prices\.yaml:1"):
-            book.find_price("openai", "gpt-6-sol")
+            price_book.find_price("openai", "gpt-6-sol")
 
 
 @each_row("server", ["ollama", "offline", "127.0.0.1:8080", "localhost", "192.168.1.4", "box.local"])
-def test_what_runs_here_is_free(server: str) -> None:
+def test_local_servers_are_free(server: str) -> None:
     price = PriceBook(None, lambda: NOON).find_price(server, "anything")
     assert price is not None
     assert price.is_free
 
 
-def test_a_server_here_costs_what_the_user_says(tmp_path: Path) -> None:
-    book = PriceBook(home_with(tmp_path, '"*":\n  "*": {input: 1, output: 1}\n'), lambda: NOON)
-    price = book.find_price("127.0.0.1:8080", "m")
+def test_a_local_server_costs_what_the_user_says(tmp_path: Path) -> None:
+    price_book = PriceBook(home_with(tmp_path, '"*":\n  "*": {input: 1, output: 1}\n'), lambda: NOON)
+    price = price_book.find_price("127.0.0.1:8080", "m")
     assert price is not None
     assert not price.is_free
 
 
-def test_a_hosted_model_no_one_has_looked_up_is_unknown() -> None:
-    book = PriceBook(None, lambda: NOON)
-    assert book.find_price("openai", "gpt-99") is None
-    assert book.find_price("api.example.com", "gpt-6-sol") is None
+def test_a_hosted_model_without_a_listed_price_is_unknown() -> None:
+    price_book = PriceBook(None, lambda: NOON)
+    assert price_book.find_price("openai", "gpt-99") is None
+    assert price_book.find_price("api.example.com", "gpt-6-sol") is None
 
 
-def test_an_old_price_is_told_to_be_old() -> None:
+def test_an_old_price_is_marked_as_old() -> None:
     (old, fresh, undated) = prices(
         "openai:\n  a: {input: 1, output: 1, as_of: 2026-05-23}\n  b: {input: 1, output: 1, as_of: 2026-05-24}\n"
         "  c: {input: 1, output: 1}\n"
     )
-    book = PriceBook(None, lambda: NOON)
-    assert [book.is_old(price) for price in (old, fresh, undated)] == [True, False, False]
+    price_book = PriceBook(None, lambda: NOON)
+    assert [price_book.is_old(price) for price in (old, fresh, undated)] == [True, False, False]
 
 
-def test_every_shipped_price_has_a_day_a_known_server_and_a_cheaper_cache() -> None:
+def test_every_shipped_price_has_a_date_a_known_server_and_a_cheaper_cache() -> None:
     shipped = PriceBook(None).list_prices()
     assert {price.server for price in shipped} <= {preset.name for preset in PRESETS}
     for price in shipped:
@@ -168,14 +168,14 @@ def test_a_write_without_a_price_costs_as_much_as_other_input() -> None:
         assert read_prices(b"a:\n  m: {" + fields + b"}\n", "p.yaml")[0].cost(usage) == 2_000
 
 
-def test_more_written_than_was_sent_is_not_billed() -> None:
+def test_more_cache_writes_than_tokens_sent_are_not_billed() -> None:
     price = read_prices(b"a:\n  m: {input: 2, cached: 1, write: 4, output: 10}\n", "p.yaml")[0]
     assert price.cost(Usage(prompt_tokens=1_000, cached_tokens=600, cache_write_tokens=9_000)) == 600 + 1_600
 
 
 def test_writes_at_anthropic_cost_a_quarter_more_or_twice_as_much() -> None:
-    book = PriceBook(None)
-    for price in book.list_prices():
+    price_book = PriceBook(None)
+    for price in price_book.list_prices():
         if price.server == "anthropic":
             for rate in filter(None, (price.rate, price.long)):
                 assert (rate.write, rate.write_1h) == (rate.input * 5 // 4, rate.input * 2), price.model

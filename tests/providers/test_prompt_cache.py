@@ -1,4 +1,4 @@
-"""The makers' caching rules as the bench implements them, and sessions of a whole clio before them."""
+"""The vendors' caching rules as the bench implements them, and sessions of a whole clio with them."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ def body(*blocks: dict[str, Any], **options: Any) -> dict[str, Any]:
     return {"model": "m", "messages": [{"role": "user", "content": list(blocks)}]} | options
 
 
-def test_what_was_written_is_read_for_five_minutes() -> None:
+def test_a_written_prefix_can_be_read_for_five_minutes() -> None:
     cache = AnthropicCache()
     first = cache.bill(body(text(LONG, POINT)), 0.0)
     assert (first.read, first.written) == (0, first.prompt)
@@ -32,7 +32,7 @@ def test_what_was_written_is_read_for_five_minutes() -> None:
     assert cache.bill(body(text(LONG, POINT)), 1_000.0).read == 0
 
 
-def test_an_hour_is_written_and_billed_apart() -> None:
+def test_a_one_hour_write_is_billed_separately() -> None:
     cache = AnthropicCache()
     hour = POINT | {"ttl": "1h"}
     first = cache.bill(body(text(LONG, hour)), 0.0)
@@ -40,7 +40,7 @@ def test_an_hour_is_written_and_billed_apart() -> None:
     assert cache.bill(body(text(LONG, hour)), 3_500.0).read == first.prompt
 
 
-def test_only_the_whole_prefix_is_read() -> None:
+def test_only_the_complete_prefix_is_read() -> None:
     cache = AnthropicCache()
     cache.bill(body(text(LONG), text("b", POINT)), 0.0)
     assert cache.bill(body(text(LONG), text("b"), text("c", POINT)), 1.0).read > 0
@@ -57,7 +57,7 @@ def test_a_point_looks_back_over_twenty_places(between: int, is_read: bool) -> N
     assert (cache.bill(body(text(LONG), *more, text("end", POINT)), 1.0).read > 0) is is_read
 
 
-def test_what_is_short_is_not_written() -> None:
+def test_a_short_prefix_is_not_written() -> None:
     cache = AnthropicCache()
     short = body(text("word " * 700, POINT))
     assert cache.bill(short, 0.0).written == 0
@@ -73,7 +73,7 @@ def test_what_is_short_is_not_written() -> None:
         [text("a", POINT), text("b", POINT | {"ttl": "1h"})],
     ],
 )
-def test_points_where_they_may_not_be_are_refused(blocks: list[dict[str, Any]]) -> None:
+def test_points_at_invalid_places_are_refused(blocks: list[dict[str, Any]]) -> None:
     with pytest.raises(Refused):
         AnthropicCache().bill(body(*blocks), 0.0)
 
@@ -86,7 +86,7 @@ def chat(*words: str, key: str = "k") -> dict[str, Any]:
     }
 
 
-def test_openai_reads_in_steps_of_128_and_writes_for_nothing() -> None:
+def test_openai_reads_in_steps_of_128_and_writes_for_free() -> None:
     cache = AutomaticCache()
     cache.bill(chat(LONG), 0.0)
     billed = cache.bill(chat(LONG, "more"), 1.0)
@@ -96,7 +96,7 @@ def test_openai_reads_in_steps_of_128_and_writes_for_nothing() -> None:
     assert cache.bill(chat(LONG, "more", key="other"), 2.0).read == 0
 
 
-def test_newer_openai_models_read_at_breakpoints_only() -> None:
+def test_newer_openai_models_read_only_at_breakpoints() -> None:
     cache = BreakpointCache()
     first = cache.bill(chat(LONG), 0.0)
     assert (first.read, first.written) == (0, first.prompt)

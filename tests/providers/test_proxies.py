@@ -1,4 +1,4 @@
-"""Through which proxy, and when the openai package's client is wanted."""
+"""Which proxy is used, and when the client of the openai package is needed."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from clio.providers.registry import make_provider
 from tests.support.rows import each_row
 
 
-def test_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_environment_proxies() == {}
     monkeypatch.setenv("HTTPS_PROXY", "http://upper:1")
     monkeypatch.setenv("https_proxy", " http://lower:1 ")
@@ -43,7 +43,7 @@ def test_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
         ("https://[fd00::1]/v1", "[fd00::1]", ""),
     ],
 )
-def test_which_proxy(url: str, no: str, proxy: str) -> None:
+def test_which_proxy_is_used_for_a_host(url: str, no: str, proxy: str) -> None:
     assert find_proxy(url, {"https": "http://tls:1", "all": "any:2", "no": no}) == proxy
 
 
@@ -66,9 +66,7 @@ def test_when_the_package_is_needed(url: str, env: dict[str, str], platform: str
 
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_certificates_of_the_system_need_it_where_truststore_is_missing(
-    platform: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_system_certificates_need_it_if_truststore_is_missing(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.providers.lean_transport.has_truststore", lambda: False)
     assert "certificates" in explain_package_need("https://api.example.com/v1", {}, platform)
     assert explain_package_need("https://api.example.com/v1", {"SSL_CERT_FILE": "f"}, platform) == ""
@@ -90,7 +88,7 @@ def test_proxies_that_need_it(proxy: str, needed: bool, monkeypatch: pytest.Monk
         ("openai", "http://box:1", "OpenAITransport"),
     ],
 )
-def test_what_the_setting_chooses(transport: str, url: str, used: str) -> None:
+def test_the_setting_selects_the_client(transport: str, url: str, used: str) -> None:
     provider = make_provider(Config(base_url=url, model="m", transport=transport), {})  # type: ignore[arg-type]
     assert isinstance(provider, HttpProvider)
     assert type(provider._transport).__name__ == used

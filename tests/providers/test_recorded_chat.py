@@ -7,15 +7,15 @@ from typing import Any
 from msgspec import Struct
 
 from clio.providers.chat import REASONING_FIELD, ChatDecoder
-from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
+from tests.providers.recorded import Recorded, answering, events_of, join_answer, recordings, run
 from tests.support.rows import each_row
 
 RECORDINGS = list(recordings("chat"))
 THINK = re.compile(r"\s*<think>(.*?)</think>", re.DOTALL)
 
 
-class Read(Struct, kw_only=True):
-    """An answer as the package's chunks give it, put together here."""
+class PackageAnswer(Struct, kw_only=True):
+    """An answer joined from the package's chunks."""
 
     text: str = ""
     reasoning: str = ""
@@ -25,11 +25,11 @@ class Read(Struct, kw_only=True):
     usage: Any = None
 
 
-async def package_reads(recorded: Recorded) -> Read:
-    import openai  # 0.6 s, which a run without these tests need not spend
+async def package_reads(recorded: Recorded) -> PackageAnswer:
+    import openai  # 0.6 s, so it is imported only here
 
     client = openai.AsyncOpenAI(api_key="k", http_client=answering(recorded.stream), max_retries=0)
-    read = Read(calls={}, details=[])
+    read = PackageAnswer(calls={}, details=[])
     stream = await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}], stream=True)
     async for chunk in stream:
         read.usage = chunk.usage or read.usage
@@ -55,11 +55,11 @@ async def package_reads(recorded: Recorded) -> Read:
 def test_clio_reads_what_the_package_reads(recorded: Recorded) -> None:
     read = run(package_reads(recorded))
     for cut in (0, 1, 7):
-        heard = hear(ChatDecoder("chat h m"), events_of(recorded.stream, cut))
+        heard = join_answer(ChatDecoder("chat h m"), events_of(recorded.stream, cut))
         assert (heard.text, heard.reasoning, heard.finish) == (read.text, read.reasoning, read.finish)
         assert heard.calls == [tuple(call) for _, call in sorted(read.calls.items())]
         kept = [json.loads(item.data) for item in heard.items]
-        for kind in ("text", "summary", "data", "signature"):  # joined, nothing is lost and nothing is new
+        for kind in ("text", "summary", "data", "signature"):  # joined, nothing is lost and nothing is added
             assert "".join(item.get(kind) or "" for item in kept) == "".join(
                 detail.get(kind) or "" for detail in read.details
             )
@@ -78,7 +78,7 @@ def test_clio_reads_what_the_package_reads(recorded: Recorded) -> None:
             assert heard.usage.reasoning_tokens == ((thought and thought.reasoning_tokens) or 0)
 
 
-def test_reasoning_comes_in_every_field_a_server_uses() -> None:
+def test_reasoning_is_read_from_every_field_a_server_uses() -> None:
     fields = {
         field
         for recorded in RECORDINGS

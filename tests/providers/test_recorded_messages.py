@@ -1,10 +1,10 @@
-"""Recorded answers of Anthropic Messages: clio reads what the maker's own package reads."""
+"""Recorded answers of Anthropic Messages: clio reads what the vendor's own package reads."""
 
 import json
 from typing import TYPE_CHECKING
 
 from clio.providers.messages import MessagesDecoder
-from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
+from tests.providers.recorded import Recorded, answering, events_of, join_answer, recordings, run
 from tests.support.rows import each_row
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ FINISH = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 
 
 async def package_reads(recorded: Recorded) -> "anthropic.types.Message":
-    import anthropic  # 1.4 s, which a run without these tests need not spend
+    import anthropic  # 1.4 s, so it is imported only here
 
     client = anthropic.AsyncAnthropic(api_key="k", http_client=answering(recorded.stream), max_retries=0)
     async with client.messages.stream(max_tokens=10, messages=[{"role": "user", "content": "x"}], model="m") as stream:
@@ -26,7 +26,7 @@ async def package_reads(recorded: Recorded) -> "anthropic.types.Message":
 @each_row("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
 @each_row("cut", [0, 7])
 def test_clio_reads_what_the_package_reads(recorded: Recorded, cut: int) -> None:
-    heard = hear(MessagesDecoder("messages h m"), events_of(recorded.stream, cut))
+    heard = join_answer(MessagesDecoder("messages h m"), events_of(recorded.stream, cut))
     message = run(package_reads(recorded))
     blocks = [block.model_dump(exclude_none=True) for block in message.content]
     assert heard.text == "".join(block["text"] for block in blocks if block["type"] == "text")

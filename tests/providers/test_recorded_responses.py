@@ -1,11 +1,11 @@
-"""Recorded answers of OpenAI Responses: clio reads what the maker's own package reads."""
+"""Recorded answers of OpenAI Responses: clio reads what the vendor's own package reads."""
 
 import json
 from typing import TYPE_CHECKING
 
 from clio.providers.failure import TransportFailed
 from clio.providers.responses import MESSAGE_START, ResponsesDecoder
-from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
+from tests.providers.recorded import Recorded, answering, events_of, join_answer, recordings, run
 from tests.support.rows import each_row
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ RECORDINGS = list(recordings("responses"))
 
 
 async def package_reads(recorded: Recorded) -> "openai.types.responses.Response":
-    import openai  # 0.6 s, which a run without these tests need not spend
+    import openai  # 0.6 s, so it is imported only here
 
     client = openai.AsyncOpenAI(api_key="k", http_client=answering(recorded.stream), max_retries=0)
     last: openai.types.responses.Response | None = None
@@ -30,7 +30,7 @@ async def package_reads(recorded: Recorded) -> "openai.types.responses.Response"
 @each_row("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
 @each_row("cut", [0, 7])
 def test_clio_reads_what_the_package_reads(recorded: Recorded, cut: int) -> None:
-    heard = hear(ResponsesDecoder("responses h m"), events_of(recorded.stream, cut))
+    heard = join_answer(ResponsesDecoder("responses h m"), events_of(recorded.stream, cut))
     response = run(package_reads(recorded))
     assert heard.text == response.output_text
     calls = [item for item in response.output if item.type == "function_call"]
@@ -56,7 +56,7 @@ ODD = (None, [], {}, 7, -1, True, "x", [[]], [7], {"a": []}, 1e400)
 
 
 def _spoiled(event: object) -> list[object]:
-    """The event with each of its fields, three levels deep, replaced by each of the odd values."""
+    """Yield the event with each of its fields, three levels deep, replaced by each of the odd values."""
 
     def variants(value: object, depth: int) -> list[object]:
         if not isinstance(value, dict) or depth == 3:
@@ -67,8 +67,8 @@ def _spoiled(event: object) -> list[object]:
     return variants(event, 0)
 
 
-def test_no_event_is_too_odd_to_be_read() -> None:
-    """What a server sends ends in an answer or in a failure that has a name."""
+def test_any_odd_event_is_tolerated() -> None:
+    """Any stream ends in an answer or in a named failure."""
     kinds: dict[str, object] = {}
     for recorded in RECORDINGS:
         for event in events_of(recorded.stream):

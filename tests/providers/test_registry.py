@@ -1,4 +1,4 @@
-"""Which provider a configuration means."""
+"""Which provider a configuration selects."""
 
 import os
 import subprocess
@@ -26,12 +26,12 @@ def key_of(provider: HttpProvider) -> str | None:
     return provider._auth.key or None  # type: ignore[attr-defined]
 
 
-def test_nothing_configured_and_nothing_found() -> None:
+def test_without_configuration_and_server_clio_is_offline() -> None:
     assert isinstance(choose(), OfflineProvider)
     assert isinstance(choose({"OPENAI_API_KEY": "", "OPENAI_BASE_URL": " "}), OfflineProvider)
 
 
-def test_offline_by_name_asks_no_one() -> None:
+def test_offline_by_name_queries_no_server() -> None:
     def nobody() -> FoundServer:
         raise AssertionError
 
@@ -57,7 +57,7 @@ def test_a_named_model_goes_to_the_local_server() -> None:
     [preset for preset in PRESETS if preset.key_required and preset.found_by_key and preset.base_url],
     ids=lambda preset: preset.name,
 )
-def test_a_key_chooses_its_preset(preset: Any) -> None:
+def test_a_key_selects_its_preset(preset: Any) -> None:
     provider = choose({preset.key_variable: " k\n"})
     assert (provider.name, provider.base_url) == (preset.name, preset.base_url)
     assert provider.model == preset.default_model
@@ -69,7 +69,7 @@ def test_openai_comes_first() -> None:
     assert choose({"GROQ_API_KEY": "g"}, api_key="o").name == "openai"
 
 
-def test_a_named_preset_takes_only_its_own_key() -> None:
+def test_a_named_preset_uses_only_its_own_key() -> None:
     provider = choose(
         {"OPENAI_API_KEY": "o", "GROQ_API_KEY": "g", "OPENAI_BASE_URL": "http://elsewhere/v1"}, provider="groq"
     )
@@ -79,12 +79,12 @@ def test_a_named_preset_takes_only_its_own_key() -> None:
         choose({"OPENAI_API_KEY": "o"}, provider="groq")
 
 
-def test_a_known_host_takes_only_its_own_key() -> None:
+def test_a_known_host_uses_only_its_own_key() -> None:
     provider = choose({"OPENAI_API_KEY": "o"}, base_url="https://api.groq.com/openai/v1", model="m")
     assert (provider.name, key_of(provider)) == ("groq", None)
 
 
-def test_any_other_server_takes_the_general_key() -> None:
+def test_any_other_server_uses_the_general_key() -> None:
     env = {"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": "https://llm.example.com"}
     provider = choose(env, model="m")
     assert (provider.name, provider.base_url, key_of(provider)) == (
@@ -95,25 +95,25 @@ def test_any_other_server_takes_the_general_key() -> None:
     assert choose(env, base_url="https://other.example.com/v1", model="m").base_url == "https://other.example.com/v1"
 
 
-def test_a_preset_at_another_address() -> None:
+def test_a_preset_at_another_url() -> None:
     provider = choose({"VLLM_API_KEY": "v"}, provider="vllm", base_url="gpu-box:9000", model="m")
     assert (provider.name, provider.base_url, key_of(provider)) == ("vllm", "http://gpu-box:9000/v1", "v")
 
 
-def test_a_local_preset_never_takes_the_general_key() -> None:
+def test_a_local_preset_never_uses_the_general_key() -> None:
     assert key_of(choose({"OPENAI_API_KEY": "o"}, provider="ollama", model="m")) is None
 
 
-def test_a_key_for_a_local_preset_chooses_nothing() -> None:
+def test_a_key_for_a_local_preset_selects_nothing() -> None:
     assert isinstance(choose({"OLLAMA_API_KEY": "k", "VLLM_API_KEY": "k"}), OfflineProvider)
 
 
-def test_a_local_address_is_no_preset_by_its_host() -> None:
+def test_a_local_url_is_no_preset_by_its_host() -> None:
     provider = choose({"OPENAI_API_KEY": "o"}, base_url="http://localhost:11434", model="m")
     assert (provider.name, key_of(provider)) == ("localhost:11434", "o")
 
 
-def test_the_model_named_wins() -> None:
+def test_the_named_model_takes_precedence() -> None:
     assert choose({"OPENAI_API_KEY": "o"}, model="gpt-4o").model == "gpt-4o"
 
 
@@ -122,12 +122,12 @@ def test_a_remote_server_without_a_model() -> None:
         choose({"OPENAI_API_KEY": "o"}, base_url="https://llm.example.com/v1")
 
 
-def test_a_local_server_names_its_first_chat_model() -> None:
+def test_the_first_chat_model_of_a_local_server_is_used() -> None:
     with ChatServer(models=[{"id": "nomic-embed-text"}, {"id": "qwen"}, {"id": "llama"}]) as server:
         assert choose(base_url=server.url).model == "qwen"
 
 
-def test_a_local_server_that_names_none() -> None:
+def test_a_local_server_without_models() -> None:
     with ChatServer(models=error(500)) as server, pytest.raises(ConfigError, match="lists none"):
         choose(base_url=server.url)
 
@@ -140,17 +140,17 @@ def test_an_unknown_provider() -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-\u201cquoted\u201d", "sk-two\nlines", "sk-\x00"])
-def test_a_key_that_cannot_be_one(key: str) -> None:
+def test_an_invalid_key_is_an_error(key: str) -> None:
     with pytest.raises(ConfigError, match=r"key in OPENAI_API_KEY.*characters"):
         choose({"OPENAI_API_KEY": key})
 
 
-def test_an_address_that_is_none() -> None:
+def test_an_invalid_url_is_an_error() -> None:
     with pytest.raises(ConfigError, match="--base-url"):
         choose(base_url="http://")
 
 
-def test_choosing_imports_no_client() -> None:
+def test_selecting_imports_no_client() -> None:
     code = (
         "import sys; from clio.config.schema import Config; from clio.providers.registry import make_provider;"
         "make_provider(Config(model='m'), {'OPENAI_API_KEY': 'k'});"
@@ -160,7 +160,7 @@ def test_choosing_imports_no_client() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_warming_up_imports_it() -> None:
+def test_warming_up_imports_the_client() -> None:
     code = (
         "import sys; from clio.providers.openai_transport import start_import; start_import().join();"
         "print('openai' in sys.modules)"

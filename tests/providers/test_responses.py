@@ -1,4 +1,4 @@
-"""OpenAI Responses over real HTTP, through clio's own client and through the openai package."""
+"""OpenAI Responses over real HTTP, with clio's own client and with the openai package."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from clio.providers.base import EFFORTS, ChatRequest, Chunk, ToolSpec
 from clio.providers.lesson_book import LESSONS_FILE_NAME, LIFE_DAYS, MAX_ENTRIES, LessonBook
 from clio.providers.registry import make_provider
 from clio.providers.responses import ResponsesDecoder, ResponsesProtocol
-from tests.providers.recorded import FoundStatements, hear
+from tests.providers.recorded import JoinedAnswer, join_answer
 from tests.support.chat_server import ChatServer, Recorded, Reply, Script, error, json_reply, text
 from tests.support.responses_script import answer, event, function_call, message, reasoning, reasons, says
 from tests.support.rows import each_row
@@ -30,7 +30,7 @@ REQUEST = ChatRequest(system="Be brief.", messages=(HI,), tools=(TOOL,))
 
 @cache
 def params() -> tuple[TypeAdapter[Any], set[str]]:
-    """What the maker's package takes, and its fields. Its import takes 0.6 s, which other runs need not spend."""
+    """Return the request types of the vendor's package; importing it takes 0.6 s, so it is lazy."""
     from openai.types.responses import response_create_params as made
 
     names = {*made.ResponseCreateParamsStreaming.__annotations__, *made.ResponseCreateParamsBase.__annotations__}
@@ -42,16 +42,16 @@ CHOSEN: dict[str, Any] = {}
 
 @pytest.fixture(autouse=True, params=["lean", "openai"])
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test twice."""
+    """Run every test with both clients."""
     monkeypatch.setitem(CHOSEN, "transport", request.param)
 
 
 def check(body: dict[str, Any]) -> None:
-    """Raise where the maker's own package would not know a field, or what is in one."""
+    """Raise an error if the vendor's package would not accept a field or its content."""
     adapter, names = params()
     adapter.validate_python(body, strict=False)
     assert not set(body) - names
-    for item in body["input"]:  # the package's union of items takes anything; each is checked by its own type
+    for item in body["input"]:  # the package's union of items accepts anything, so each is checked with its own type
         TypeAdapter(_item_type(item)).validate_python(item)
 
 
@@ -68,30 +68,30 @@ def _item_type(item: dict[str, Any]) -> Any:
     return kinds[item.get("type", "message")]
 
 
-class Talk:
-    """One provider and what it was told."""
+class ResponsesClient:
+    """One provider, and the notices it gave."""
 
-    def __init__(self, server: ChatServer, book: LessonBook | None = None, **config: Any) -> None:
+    def __init__(self, server: ChatServer, lessons: LessonBook | None = None, **config: Any) -> None:
         given = {"base_url": server.url, "model": "test-model", "api": "responses", "api_key": "k"} | CHOSEN | config
         self._server = server
         self._config = Config(**given)
-        self._book = book
+        self._book = lessons
 
-    def ask(self, *requests: ChatRequest) -> list[FoundStatements]:
+    def ask(self, *requests: ChatRequest) -> list[JoinedAnswer]:
         return asyncio.run(asyncio.wait_for(self._ask(requests), 20))
 
-    async def _ask(self, requests: tuple[ChatRequest, ...]) -> list[FoundStatements]:
+    async def _ask(self, requests: tuple[ChatRequest, ...]) -> list[JoinedAnswer]:
         provider = make_provider(self._config, {}, book=self._book)
-        heard: list[FoundStatements] = []
+        joined: list[JoinedAnswer] = []
         self.notices: list[str] = []
         try:
             for request in requests:
                 chunks = [chunk async for chunk in provider.stream(request)]
-                heard.append(put_together(chunks))
+                joined.append(put_together(chunks))
                 self.notices += [chunk.notice for chunk in chunks if chunk.notice]
         finally:
             await provider.close()
-        return heard
+        return joined
 
 
 class _Given:
@@ -107,22 +107,22 @@ class _Given:
         return self._chunks[-1]
 
 
-def put_together(chunks: list[Chunk]) -> FoundStatements:
-    return hear(_Given(chunks), list(chunks))  # type: ignore[arg-type]
+def put_together(chunks: list[Chunk]) -> JoinedAnswer:
+    return join_answer(_Given(chunks), list(chunks))  # type: ignore[arg-type]
 
 
 def told(*replies: Script, requests: tuple[ChatRequest, ...] = (REQUEST,), **config: Any) -> tuple[Any, list[Recorded]]:
     with ChatServer(replies, responses=True) as server:
-        talk = Talk(server, **config)
-        heard = talk.ask(*requests)
+        client = ResponsesClient(server, **config)
+        joined = client.ask(*requests)
     for sent in server.requests:
         if sent.path.endswith("/responses"):
             check(sent.body)
-    return (heard, talk.notices), server.requests
+    return (joined, client.notices), server.requests
 
 
-def answered(chunks: FoundStatements, origin: str = "", **fields: Any) -> AssistantMessage:
-    """The message the loop keeps of an answer."""
+def answered(chunks: JoinedAnswer, origin: str = "", **fields: Any) -> AssistantMessage:
+    """Return the message that the loop saves for an answer."""
     calls = tuple(ToolCall(id=one, name=name, arguments=given) for one, name, given in chunks.calls)
     return AssistantMessage(
         content=chunks.text, reasoning=chunks.reasoning, tool_calls=calls, reasoning_items=chunks.items,
@@ -134,7 +134,7 @@ def refusal(text: str, param: str | None = None, status: int = 400) -> Reply:
     return error(status, {"error": {"message": text, "type": "invalid_request_error", "param": param, "code": None}})
 
 
-def test_a_turn_returns_reasoning_in_order_with_its_calls_and_phases() -> None:
+def test_a_turn_sends_back_reasoning_in_order_with_its_calls_and_phases() -> None:
     first = answer(
         reasoning("First I look."),
         message("I look.", phase="commentary"),
@@ -143,17 +143,19 @@ def test_a_turn_returns_reasoning_in_order_with_its_calls_and_phases() -> None:
         function_call("git", {"operation": "log"}),
     )
     with ChatServer([first, answer(message("Done.", phase="final_answer"))], responses=True) as server:
-        (heard,) = Talk(server).ask(REQUEST)
+        (joined,) = ResponsesClient(server).ask(REQUEST)
         origin = f"responses 127.0.0.1:{server.port} test-model"
-        said = answered(heard, origin)
+        said = answered(joined, origin)
         results = [ToolMessage(tool_call_id=call.id, content="ok") for call in said.tool_calls]
-        Talk(server).ask(ChatRequest(system="Be brief.", messages=(HI, said, *results), tools=(TOOL,)))
-        elsewhere = ChatRequest(system="Be brief.", messages=(HI, answered(heard, "chat h m"), *results), tools=(TOOL,))
+        ResponsesClient(server).ask(ChatRequest(system="Be brief.", messages=(HI, said, *results), tools=(TOOL,)))
+        elsewhere = ChatRequest(
+            system="Be brief.", messages=(HI, answered(joined, "chat h m"), *results), tools=(TOOL,)
+        )
         server.add(says("ok"))
-        Talk(server).ask(elsewhere)
-    assert (heard.text, heard.reasoning) == ("I look.", "First I look.\n\nThen I look again.")
-    assert heard.finish == "tool_calls"
-    assert heard.usage.reasoning_tokens == 4
+        ResponsesClient(server).ask(elsewhere)
+    assert (joined.text, joined.reasoning) == ("I look.", "First I look.\n\nThen I look again.")
+    assert joined.finish == "tool_calls"
+    assert joined.usage.reasoning_tokens == 4
     for sent in server.requests:
         check(sent.body)
     rows = server.requests[1].body["input"]
@@ -172,7 +174,7 @@ def test_a_turn_returns_reasoning_in_order_with_its_calls_and_phases() -> None:
     assert server.requests[1].raw.startswith(begun)
 
 
-def test_every_kind_of_message_is_one_the_package_knows() -> None:
+def test_every_kind_of_message_matches_the_packages_types() -> None:
     images = {"b1": b"\x89PNG"}
     part = ImagePart(blob="b1", media_type="image/png", name="a.png", size=4)
     gone = ImagePart(blob="b2", media_type="image/png", name="b.png", size=4)
@@ -204,17 +206,17 @@ def test_every_kind_of_message_is_one_the_package_knows() -> None:
     assert json.loads(body["input"][3]["arguments"]) == {"invalid_json": "{broken"}
 
 
-def test_reasoning_that_led_to_nothing_is_not_returned() -> None:
-    """A server refuses a reasoning item without the item that followed it: an answer cut off while it thought."""
+def test_reasoning_without_a_following_item_is_not_sent_back() -> None:
+    """A server refuses a reasoning item without the item that followed it, as in an answer cut off while thinking."""
     item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
     decoder = ResponsesDecoder("o")
-    heard = hear(decoder, [{"type": "response.output_item.done", "output_index": 0, "item": item}])
-    assert len(heard.items) == 1
-    said = answered(heard, "o")
+    joined = join_answer(decoder, [{"type": "response.output_item.done", "output_index": 0, "item": item}])
+    assert len(joined.items) == 1
+    said = answered(joined, "o")
     body = json.loads(ResponsesProtocol("m", origin="o").encode(ChatRequest(system="", messages=(HI, said, HI))))
     assert [row.get("type") or row["role"] for row in body["input"]] == ["user", "user"]
     damaged = AssistantMessage(
-        content="a", reasoning_origin="o", reasoning_items=(type(heard.items[0])(data="{no json"), heard.items[0])
+        content="a", reasoning_origin="o", reasoning_items=(type(joined.items[0])(data="{no json"), joined.items[0])
     )
     body = json.loads(ResponsesProtocol("m", origin="o").encode(ChatRequest(system="", messages=(damaged,))))
     assert [row.get("type") or row["role"] for row in body["input"]] == ["reasoning", "assistant"]
@@ -225,7 +227,7 @@ def _all_at_once(*items: dict[str, Any], **fields: Any) -> list[object]:
 
 
 @each_row("shape", ["streamed", "done only", "last event only", "not streamed", "unnumbered", "one place"])
-def test_an_answer_is_the_same_in_whatever_pieces_it_comes(shape: str) -> None:
+def test_an_answer_is_the_same_in_any_pieces(shape: str) -> None:
     call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "git", "arguments": '{"a":1}'}
     other = call | {"id": "fc_2", "call_id": "c2", "arguments": '{"b":2}'}
     items = [reasoning("Why.", id="rs_1"), message("Hello", phase="commentary") | {"id": "msg_1"}, call, other]
@@ -243,38 +245,38 @@ def test_an_answer_is_the_same_in_whatever_pieces_it_comes(shape: str) -> None:
         if shape == "one place" and "output_index" in one:
             one["output_index"] = 0
     decoder = ResponsesDecoder("o")
-    heard = hear(decoder, events)
-    assert (heard.text, heard.reasoning, heard.finish) == ("Hello", "Why.", "tool_calls")
-    assert heard.calls == [("c1", "git", '{"a":1}'), ("c2", "git", '{"b":2}')]
-    assert [json.loads(item.data)["type"] for item in heard.items] == ["reasoning", "message_start"]
+    joined = join_answer(decoder, events)
+    assert (joined.text, joined.reasoning, joined.finish) == ("Hello", "Why.", "tool_calls")
+    assert joined.calls == [("c1", "git", '{"a":1}'), ("c2", "git", '{"b":2}')]
+    assert [json.loads(item.data)["type"] for item in joined.items] == ["reasoning", "message_start"]
     assert (decoder.is_finished, decoder.is_whole) == (True, True)
 
 
-def test_calls_that_only_the_last_event_holds_are_found() -> None:
+def test_calls_only_in_the_last_event_are_found() -> None:
     call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "git", "arguments": "{}"}
-    spoken = message("Hello")
+    text_item = message("Hello")
     events: list[object] = [
         {"type": "response.output_text.delta", "output_index": 0, "delta": "Hello"},
-        {"type": "response.completed", "response": {"status": "completed", "output": [spoken, call]}},
+        {"type": "response.completed", "response": {"status": "completed", "output": [text_item, call]}},
     ]
-    heard = hear(ResponsesDecoder(), events)
-    assert (heard.text, heard.calls, heard.finish) == ("Hello", [("c1", "git", "{}")], "tool_calls")
+    joined = join_answer(ResponsesDecoder(), events)
+    assert (joined.text, joined.calls, joined.finish) == ("Hello", [("c1", "git", "{}")], "tool_calls")
     again = {"type": "response.output_item.done", "output_index": 1, "item": call}
-    assert hear(ResponsesDecoder(), [*events[:1], again, events[1]]).calls == heard.calls
+    assert join_answer(ResponsesDecoder(), [*events[:1], again, events[1]]).calls == joined.calls
 
 
 def test_an_answer_that_is_not_streamed_is_read_over_http() -> None:
     call = function_call("git", {"a": 1})
     (whole,) = _all_at_once(reasoning("Why."), message("Hello"), call)
-    (heard, _), _ = told(json_reply(whole))
-    assert (heard[0].text, heard[0].reasoning, heard[0].finish) == ("Hello", "Why.", "tool_calls")
-    assert [name for _, name, _ in heard[0].calls] == ["git"]
-    (heard, _), _ = told(json_reply({"id": "r", "object": "response", "status": "incomplete", "output": [message("H")],
+    (joined, _), _ = told(json_reply(whole))
+    assert (joined[0].text, joined[0].reasoning, joined[0].finish) == ("Hello", "Why.", "tool_calls")
+    assert [name for _, name, _ in joined[0].calls] == ["git"]
+    (joined, _), _ = told(json_reply({"id": "r", "object": "response", "status": "incomplete", "output": [message("H")],
                                      "incomplete_details": {"reason": "max_output_tokens"}}))  # fmt: skip
-    assert (heard[0].text, heard[0].finish) == ("H", "length")
+    assert (joined[0].text, joined[0].finish) == ("H", "length")
 
 
-def test_pieces_that_come_only_whole_and_refusals_are_read() -> None:
+def test_pieces_that_only_arrive_complete_and_refusals_are_read() -> None:
     decoder = ResponsesDecoder()
     added = {"type": "function_call", "call_id": "c", "name": "git", "arguments": ""}
     events: list[object] = [
@@ -285,22 +287,22 @@ def test_pieces_that_come_only_whole_and_refusals_are_read() -> None:
         {"type": "response.function_call_arguments.done", "output_index": 1, "arguments": '{"a":1}'},
         {"type": "response.output_item.done", "output_index": 1, "item": added | {"arguments": '{"a":1}'}},
     ]
-    heard = hear(decoder, events)
-    assert (heard.text, heard.calls) == ("I cannot", [("c", "git", '{"a":1}')])
-    assert decoder.is_whole  # the server closed the stream without a last word, and every item had ended
+    joined = join_answer(decoder, events)
+    assert (joined.text, joined.calls) == ("I cannot", [("c", "git", '{"a":1}')])
+    assert decoder.is_whole  # the server closed the stream without a last event, and every item had ended
     cut = ResponsesDecoder()
-    hear(cut, events[:-1])
+    join_answer(cut, events[:-1])
     assert not cut.is_whole
-    refused = hear(
+    refused = join_answer(
         ResponsesDecoder(), _all_at_once({"type": "message", "content": [{"type": "refusal", "refusal": "No."}]})
     )
     assert (refused.text, refused.finish) == ("No.", "stop")
 
 
 @each_row(("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter"), ("", "length")])
-def test_an_incomplete_answer_says_why(reason: str, finish: str) -> None:
-    (heard, _), _ = told(says("Once", status="incomplete", incomplete_details={"reason": reason}))
-    assert (heard[0].text, heard[0].finish) == ("Once", finish)
+def test_an_incomplete_answer_has_its_reason(reason: str, finish: str) -> None:
+    (joined, _), _ = told(says("Once", status="incomplete", incomplete_details={"reason": reason}))
+    assert (joined[0].text, joined[0].finish) == ("Once", finish)
 
 
 def _in_stream(kind: str, **fields: Any) -> Reply:
@@ -328,7 +330,7 @@ FAILED = [
 
 
 @each_row("number", range(len(FAILED)))
-def test_an_error_within_an_answer_is_who_must_act(number: int) -> None:
+def test_an_error_inside_an_answer_says_who_must_act(number: int) -> None:
     reply, kind, retryable = FAILED[number]
     with pytest.raises(kind) as caught:
         told(reply)
@@ -365,8 +367,8 @@ def test_a_field_that_a_server_refuses_is_sent_once(number: int) -> None:
     request = ChatRequest(
         system="S", messages=(HI,), tools=(TOOL,), cache_key="k", max_output_tokens=100, effort=effort
     )
-    (heard, notices), sent = told(refusal(words, param), says("a"), says("b"), requests=(request, request))
-    assert [each.text for each in heard] == ["a", "b"]
+    (joined, notices), sent = told(refusal(words, param), says("a"), says("b"), requests=(request, request))
+    assert [each.text for each in joined] == ["a", "b"]
     assert [_has(each.body, field) for each in sent] == [True, False, False]
     others = {name for name in (*sent[0].body, "strict", "reasoning.summary") if not name.startswith(field)}
     lost = {"reasoning.summary"} if field == "reasoning" else set[str]()
@@ -375,21 +377,21 @@ def test_a_field_that_a_server_refuses_is_sent_once(number: int) -> None:
     assert "S" in (sent[2].body.get("instructions") or sent[2].body["input"][0]["content"])
 
 
-def test_a_server_that_refuses_one_field_after_another_is_answered_to_the_last() -> None:
+def test_a_server_that_refuses_one_field_after_another_is_retried_for_each() -> None:
     refusals = [
         refusal(f"Unknown parameter: '{name}'.") for name in ("store", "include", "prompt_cache_key", "reasoning")
     ]
     request = ChatRequest(system="S", messages=(HI,), cache_key="k", effort="high")
-    (heard, notices), sent = told(*refusals, says("a"), requests=(request,))
-    assert heard[0].text == "a"
+    (joined, notices), sent = told(*refusals, says("a"), requests=(request,))
+    assert joined[0].text == "a"
     assert set(sent[-1].body) == {"model", "stream", "instructions", "input"}
     assert len(notices) == 1 and "'high'" in notices[0]
 
 
-def test_a_server_that_refuses_the_same_for_ever_is_asked_no_more_than_a_few_times() -> None:
+def test_a_server_that_refuses_the_same_for_ever_is_asked_only_a_few_times() -> None:
     for words in ("Unknown parameter: 'store'.", "Unsupported value: 'high' of reasoning.effort", "no"):
         with ChatServer([refusal(words)], repeat=True, responses=True) as server, pytest.raises(ServerFailed):
-            Talk(server).ask(ChatRequest(system="", messages=(HI,), effort="high"))
+            ResponsesClient(server).ask(ChatRequest(system="", messages=(HI,), effort="high"))
         assert len(server.requests) <= 8
 
 
@@ -408,16 +410,16 @@ ITEM_REFUSALS = [
 
 
 @each_row("number", [*range(len(ITEM_REFUSALS)), -1])
-def test_reasoning_items_a_server_refuses_are_dropped_and_later_ones_returned(number: int) -> None:
+def test_refused_reasoning_items_are_dropped_and_later_ones_sent_back(number: int) -> None:
     status, words = ITEM_REFUSALS[number]
     refused = refusal(words, status=status)
     if number == -1:
         refused = _in_stream("error", error={"code": "invalid_encrypted_content", "message": words})
     with ChatServer([reasons([("git", {})])], responses=True) as server:
-        talk = Talk(server)
+        client = ResponsesClient(server)
 
         async def story() -> None:
-            provider = make_provider(talk._config, {})  # type: ignore[attr-defined]
+            provider = make_provider(client._config, {})  # type: ignore[attr-defined]
             origin = f"responses 127.0.0.1:{server.port} test-model"
             history: list[Message] = [HI]
             for replies in ((), (refused, reasons([("git", {})])), (says("end"),)):
@@ -447,12 +449,12 @@ NO_PAGE = [
 
 
 @pytest.mark.parametrize("number", range(len(NO_PAGE)))
-def test_a_server_without_responses_is_asked_over_chat_and_that_is_remembered(number: int, tmp_path: Path) -> None:
+def test_a_server_without_responses_is_used_over_chat_and_that_is_remembered(number: int, tmp_path: Path) -> None:
     with ChatServer([NO_PAGE[number], text("a"), text("b"), text("c")], responses=True) as server:
-        talk = Talk(server, LessonBook(tmp_path))
-        assert [heard.text for heard in talk.ask(REQUEST, REQUEST)] == ["a", "b"]
-        assert len(talk.notices) == 1 and "Chat Completions" in talk.notices[0]  # the user chose another
-        again = Talk(server, LessonBook(tmp_path), model="other-model")
+        client = ResponsesClient(server, LessonBook(tmp_path))
+        assert [joined.text for joined in client.ask(REQUEST, REQUEST)] == ["a", "b"]
+        assert len(client.notices) == 1 and "Chat Completions" in client.notices[0]  # the user configured the other
+        again = ResponsesClient(server, LessonBook(tmp_path), model="other-model")
         assert again.ask(REQUEST)[0].text == "c"
     paths = [sent.path.rpartition("/v1")[2] for sent in server.requests]
     assert paths == ["/responses", *["/chat/completions"] * 3]
@@ -470,17 +472,17 @@ ASKS_FOR_RESPONSES = [
 
 
 @pytest.mark.parametrize("number", range(len(ASKS_FOR_RESPONSES)))
-def test_a_server_that_asks_for_responses_gets_them_for_that_model(number: int, tmp_path: Path) -> None:
+def test_a_server_that_requires_responses_is_used_so_for_that_model(number: int, tmp_path: Path) -> None:
     status, words = ASKS_FOR_RESPONSES[number]
     replies = [refusal(words, status=status), says("a"), says("b"), text("c")]
     with ChatServer(replies, responses=True) as server:
-        assert Talk(server, LessonBook(tmp_path), api="auto").ask(REQUEST)[0].text == "a"
-        assert Talk(server, LessonBook(tmp_path), api="auto").ask(REQUEST)[0].text == "b"
-        assert Talk(server, LessonBook(tmp_path), api="auto", model="other").ask(REQUEST)[0].text == "c"
+        assert ResponsesClient(server, LessonBook(tmp_path), api="auto").ask(REQUEST)[0].text == "a"
+        assert ResponsesClient(server, LessonBook(tmp_path), api="auto").ask(REQUEST)[0].text == "b"
+        assert ResponsesClient(server, LessonBook(tmp_path), api="auto", model="other").ask(REQUEST)[0].text == "c"
     paths = [sent.path.removeprefix("/v1") for sent in server.requests]
     assert paths == ["/chat/completions", "/responses", "/responses", "/chat/completions"]
     with ChatServer([refusal(words, status=status), error(400)], responses=True) as server, pytest.raises(ClioError):
-        Talk(server, api="chat").ask(REQUEST)  # the user chose it
+        ResponsesClient(server, api="chat").ask(REQUEST)  # configured by the user
     assert {sent.path for sent in server.requests} == {"/v1/chat/completions"}
 
 
@@ -491,22 +493,22 @@ def test_a_server_that_asks_for_responses_gets_them_for_that_model(number: int, 
         {"error": {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."}},
     ],
 )
-def test_a_missing_model_is_no_missing_page(body: Any, tmp_path: Path) -> None:
+def test_a_missing_model_is_no_missing_endpoint(body: Any, tmp_path: Path) -> None:
     with ChatServer([error(404, body)], responses=True) as server, pytest.raises(ProviderRefused):
-        Talk(server, LessonBook(tmp_path)).ask(REQUEST)
+        ResponsesClient(server, LessonBook(tmp_path)).ask(REQUEST)
     assert len(server.requests) == 1
     assert not (tmp_path / LESSONS_FILE_NAME).exists()
 
 
-def test_where_chat_fails_as_well_nothing_is_remembered(tmp_path: Path) -> None:
+def test_if_chat_fails_too_nothing_is_remembered(tmp_path: Path) -> None:
     with ChatServer([error(404, ""), error(404, "")], responses=True) as server, pytest.raises(ProviderRefused):
-        Talk(server, LessonBook(tmp_path)).ask(REQUEST)
+        ResponsesClient(server, LessonBook(tmp_path)).ask(REQUEST)
     assert len(server.requests) == 2
     assert not (tmp_path / LESSONS_FILE_NAME).exists()
 
 
 def _learn(folder: Path, *, days: float, home: bool = True) -> tuple[int, list[str]]:
-    """How many requests a run takes so many days after a first one was refused an effort, and what it told."""
+    """Return requests and notices of a run this many days after a first one was refused an effort."""
     words = "Unsupported value: 'max' is not supported with this model. Supported values are: 'low' and 'high'."
     request = ChatRequest(system="", messages=(HI,), effort="max")
     notices: list[str] = []
@@ -515,31 +517,33 @@ def _learn(folder: Path, *, days: float, home: bool = True) -> tuple[int, list[s
         return refusal(words, "reasoning.effort") if body["reasoning"]["effort"] == "max" else says("a")
 
     with ChatServer(decide, responses=True) as server:
-        first = Talk(server, LessonBook(folder if home else None, notices.append, lambda: 1e9))
+        first = ResponsesClient(server, LessonBook(folder if home else None, notices.append, lambda: 1e9))
         first.ask(request, request)
         assert [mentions(text, "test-model", "'max'", "'high'") for text in first.notices] == [True]
         assert len(server.requests) == 3
-        second = Talk(server, LessonBook(folder if home else None, notices.append, lambda: 1e9 + days * 86_400))
+        second = ResponsesClient(
+            server, LessonBook(folder if home else None, notices.append, lambda: 1e9 + days * 86_400)
+        )
         second.ask(request)
     return len(server.requests) - 3, [*second.notices, *notices]
 
 
-def test_what_was_learned_is_kept_for_later_runs_for_thirty_days(tmp_path: Path) -> None:
+def test_lessons_are_kept_for_later_runs_for_thirty_days(tmp_path: Path) -> None:
     assert _learn(tmp_path, days=LIFE_DAYS - 1) == (1, [])
 
 
-def test_what_was_learned_ends_with_its_days(tmp_path: Path) -> None:
+def test_lessons_expire(tmp_path: Path) -> None:
     count, said = _learn(tmp_path, days=LIFE_DAYS + 1)
     assert (count, len(said)) == (2, 1)
 
 
-def test_without_a_home_nothing_is_written(tmp_path: Path) -> None:
+def test_without_a_home_folder_nothing_is_written(tmp_path: Path) -> None:
     count, said = _learn(tmp_path, days=0, home=False)
     assert (count, len(said)) == (2, 1)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path) -> None:
+def test_a_damaged_file_is_moved_aside_and_reported(tmp_path: Path) -> None:
     (tmp_path / LESSONS_FILE_NAME).write_text('{"schema": "clio.servers", "version": 1, "models": 7}', encoding="utf-8")
     told_of: list[str] = []
     LessonBook(tmp_path, told_of.append).lessons_for("h:1", "m")
@@ -552,7 +556,7 @@ def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path) -> None:
     assert (known.protocol, known.lessons, len(told_of)) == (None, {"efforts": 7}, 1)
 
 
-def test_the_file_is_bounded_and_two_clios_share_it(tmp_path: Path) -> None:
+def test_the_file_has_a_size_limit_and_two_clios_share_it(tmp_path: Path) -> None:
     one, two = LessonBook(tmp_path), LessonBook(tmp_path)
     for number in range(MAX_ENTRIES + 20):
         known = (one if number % 2 else two).lessons_for("h:1", f"m{number}")
@@ -564,8 +568,8 @@ def test_the_file_is_bounded_and_two_clios_share_it(tmp_path: Path) -> None:
     assert LessonBook(tmp_path).lessons_for("h:1", f"m{MAX_ENTRIES + 18}").lessons == {"n": MAX_ENTRIES + 18}
 
 
-def test_the_address_is_stored_without_its_login(tmp_path: Path) -> None:
+def test_the_url_is_saved_without_its_password(tmp_path: Path) -> None:
     with ChatServer([refusal("Unknown parameter: 'store'."), says("a")], responses=True) as server:
         url = server.url.replace("http://", "http://user:hunter2@")
-        Talk(server, LessonBook(tmp_path), base_url=url).ask(REQUEST)
+        ResponsesClient(server, LessonBook(tmp_path), base_url=url).ask(REQUEST)
     assert "hunter2" not in (tmp_path / LESSONS_FILE_NAME).read_text(encoding="utf-8")

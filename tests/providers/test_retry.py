@@ -1,4 +1,4 @@
-"""When to try again."""
+"""When requests are retried."""
 
 import random
 from email.utils import formatdate
@@ -23,12 +23,12 @@ NOW = 1_800_000_000.0
 
 
 @given(st.integers(1, 60), st.integers())
-def test_back_off_is_bounded(attempt: int, seed: int) -> None:
+def test_back_off_is_limited(attempt: int, seed: int) -> None:
     delay_s = retry_delay(attempt, None, random.Random(seed))
     assert 0 <= delay_s <= min(CAP_S, BASE_S * 2 ** (attempt - 1))
 
 
-def test_back_off_grows_and_is_repeatable() -> None:
+def test_back_off_grows_and_is_reproducible() -> None:
     def mean(attempt: int) -> float:
         rng = random.Random(7)
         return sum(retry_delay(attempt, None, rng) for _ in range(2000)) / 2000
@@ -39,7 +39,7 @@ def test_back_off_grows_and_is_repeatable() -> None:
 
 
 @given(st.floats(-10, 1e6))
-def test_the_server_is_obeyed_within_reason(asked_s: float) -> None:
+def test_the_wait_requested_by_the_server_is_respected_within_limits(asked_s: float) -> None:
     assert retry_delay(1, asked_s, random.Random(0)) == min(max(asked_s, 0.0), LONGEST_WAIT_S)
 
 
@@ -58,7 +58,7 @@ def test_the_server_is_obeyed_within_reason(asked_s: float) -> None:
         ({"retry-after-ms": "x", "retry-after": "3"}, 3.0),
     ],
 )
-def test_the_headers(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_headers_are_read(headers: dict[str, str], seconds: float | None) -> None:
     assert read_retry_after(headers, NOW) == seconds
 
 
@@ -73,9 +73,9 @@ def test_the_headers(headers: dict[str, str], seconds: float | None) -> None:
         ("slow down", None),
     ],
 )
-def test_the_words(words: str, seconds: float | None) -> None:
+def test_waits_in_messages_are_read(words: str, seconds: float | None) -> None:
     assert find_wait_s(words) == (None if seconds is None else pytest.approx(seconds))
 
 
-def test_a_server_that_is_away_has_time_to_load_its_model() -> None:
+def test_a_restarting_server_has_time_to_load_its_model() -> None:
     assert [reconnect_delay(attempt) for attempt in range(1, MAX_RETRIES + 1)] == [0.5, 2.0, 8.0, 30.0]

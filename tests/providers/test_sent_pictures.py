@@ -1,4 +1,4 @@
-"""Pictures that a server refuses, or that are too many for one request, are replaced by words and the turn goes on."""
+"""Pictures that a server refuses, or too many for one request, are replaced by text and the turn goes on."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from tests.support.rows import each_row
 
 
 def png(width: int = 4, height: int = 4, size: int = 0) -> bytes:
-    """A picture whose header is right, filled up to so many bytes."""
+    """Return a picture with a valid header, padded to this many bytes."""
 
     def block(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -33,7 +33,7 @@ def png(width: int = 4, height: int = 4, size: int = 0) -> bytes:
 
 
 def request(*pictures: bytes, of_tool: bool = False) -> ChatRequest:
-    """One message a picture, named p0.png, p1.png, …"""
+    """Return one message per picture, named p0.png, p1.png, …"""
     messages: list[Message] = []
     for number, data in enumerate(pictures):
         part = ImagePart(blob=f"b{number}", media_type="image/png", name=f"p{number}.png", size=len(data))
@@ -107,7 +107,7 @@ def failure(body: Any, status: int = 400) -> Failure:
 
 
 @each_row("body", TAKES_NONE)
-def test_a_model_that_takes_no_pictures_is_remembered_and_sent_their_names(body: Any):
+def test_a_model_without_picture_support_is_remembered_and_gets_their_names(body: Any):
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
     assert sent(pictures.fit_request(request(png()))) == ["p0.png"]
@@ -120,7 +120,7 @@ def test_a_model_that_takes_no_pictures_is_remembered_and_sent_their_names(body:
 
 
 @each_row("body", REFUSES_ONE)
-def test_a_picture_that_is_refused_is_left_out_and_later_ones_are_sent(body: Any):
+def test_a_refused_picture_is_omitted_and_later_ones_are_sent(body: Any):
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
     pictures.fit_request(request(png(), png()))
@@ -133,13 +133,13 @@ def test_a_picture_that_is_refused_is_left_out_and_later_ones_are_sent(body: Any
 
 
 @each_row("body", ABOUT_SOMETHING_ELSE)
-def test_a_refusal_about_something_else_leaves_pictures_alone(body: Any):
+def test_a_refusal_about_something_else_keeps_the_pictures(body: Any):
     pictures = SentPictures("m", "host", "host", {})
     pictures.fit_request(request(png()))
     assert pictures.adapt(failure(body)) is None
 
 
-def test_the_picture_a_refusal_describes_is_the_one_left_out():
+def test_the_picture_that_a_refusal_describes_is_omitted():
     big = png(size=6_000)
     pictures = SentPictures("m", "host", "host", {})
     pictures.fit_request(request(big, png()))
@@ -153,7 +153,7 @@ def test_the_picture_a_refusal_describes_is_the_one_left_out():
     assert sent(other.fit_request(request(wide, png()))) == ["p1.png"]
 
 
-def test_a_picture_that_was_accepted_before_is_blamed_last():
+def test_a_picture_accepted_before_is_suspected_last():
     pictures = SentPictures("m", "host", "host", {})
     first = request(png())
     pictures.fit_request(first)
@@ -176,7 +176,7 @@ def test_a_picture_that_was_accepted_before_is_blamed_last():
         ("too many images and documents: 7 + 0 > 4", 4),
     ],
 )
-def test_too_many_pictures_leave_the_oldest_out_and_the_number_is_remembered(message: str, most: int):
+def test_of_too_many_pictures_the_oldest_are_omitted_and_the_limit_remembered(message: str, most: int):
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
     many = request(*[png()] * 12)
@@ -187,7 +187,7 @@ def test_too_many_pictures_leave_the_oldest_out_and_the_number_is_remembered(mes
     assert len(sent(SentPictures("m", "host", "host", lessons).fit_request(many))) <= most
 
 
-def test_pictures_beyond_the_bytes_of_a_request_are_the_oldest_and_stay_left_out():
+def test_pictures_beyond_the_size_of_a_request_are_omitted_oldest_first():
     data = png(size=5_000_000)
     pictures = SentPictures("m", "gemini", "generativelanguage.googleapis.com", {})
     assert sent(pictures.fit_request(request(data, data))) == ["p0.png", "p1.png"]
@@ -197,7 +197,7 @@ def test_pictures_beyond_the_bytes_of_a_request_are_the_oldest_and_stay_left_out
     assert "p0.png" in again.messages[0].content
 
 
-def test_many_large_pictures_are_cut_to_what_anthropic_takes_at_that_size():
+def test_many_large_pictures_are_reduced_to_anthropics_limit_for_that_size():
     wide = png(width=2_400)
     many = request(*[wide] * 25)
     pictures = SentPictures("claude-opus-5-5", "anthropic", "api.anthropic.com", {})
@@ -206,7 +206,7 @@ def test_many_large_pictures_are_cut_to_what_anthropic_takes_at_that_size():
     assert len(sent(small.fit_request(request(*[png()] * 25)))) == 25
 
 
-def test_a_request_too_large_by_bytes_loses_its_oldest_pictures_before_its_words():
+def test_a_too_large_request_loses_its_oldest_pictures_before_text():
     data = png(size=1_000_000)
     pictures = SentPictures("m", "host", "host", {})
     pictures.fit_request(request(data, data, data, data))
@@ -219,7 +219,7 @@ def test_a_request_too_large_by_bytes_loses_its_oldest_pictures_before_its_words
     assert budget.adapt(failure(openai("Limit 8000, requested 9000 tokens per minute (TPM)"), 413)) is None
 
 
-def test_messages_keep_their_identity_so_that_they_are_encoded_once():
+def test_unchanged_messages_are_the_same_objects_so_they_are_encoded_once():
     pictures = SentPictures("m", "host", "host", {"takes_pictures": False})
     one = request(png())
     assert pictures.fit_request(one).messages[0] is pictures.fit_request(one).messages[0]
@@ -227,7 +227,7 @@ def test_messages_keep_their_identity_so_that_they_are_encoded_once():
 
 @pytest.mark.parametrize("api", ["chat", "responses", "messages"])
 @pytest.mark.parametrize("of_tool", [False, True])
-def test_a_turn_goes_on_without_a_refused_picture_over_each_protocol(api: Any, of_tool: bool, tmp_path: Path):
+def test_a_turn_continues_without_a_refused_picture_over_each_protocol(api: Any, of_tool: bool, tmp_path: Path):
     replies = [
         error(400, anthropic("Could not process image")),
         ProtocolAnswer(text="Gone on."),

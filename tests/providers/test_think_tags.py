@@ -56,20 +56,20 @@ def split(*pieces: str) -> tuple[str, str]:
         ("</think>yes", "</think>yes", ""),
     ],
 )
-def test_what_is_reasoning(whole: str, text: str, reasoning: str) -> None:
+def test_which_text_is_reasoning(whole: str, text: str, reasoning: str) -> None:
     assert split(whole) == (text, reasoning)
     assert split(*whole) == (text, reasoning)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.data())
-def test_any_cut_gives_the_same(whole: str, data: st.DataObject) -> None:
+def test_text_split_anywhere_gives_the_same(whole: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
     edges = [0, *cuts, len(whole)]
     assert split(*(whole[a:b] for a, b in pairwise(edges))) == split(whole)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
-def test_only_tags_are_lost(whole: str) -> None:
+def test_only_tags_are_removed(whole: str) -> None:
     text, reasoning = split(whole)
     opened, closed = whole.count("<think>"), whole.count("</think>")
     lost = {7 * pairs + 7 * still_open + 8 * pairs for pairs in range(closed + 1) for still_open in (0, 1)}
@@ -77,7 +77,7 @@ def test_only_tags_are_lost(whole: str) -> None:
     assert len(whole) - len(text) - len(reasoning) in lost
 
 
-def test_text_is_passed_on_at_once() -> None:
+def test_text_is_passed_on_immediately() -> None:
     splitter = ThinkSplitter()
     assert [splitter.feed(piece) for piece in ("He", "llo <", "b>\n", "more")] == [
         [("text", "He")],
@@ -87,7 +87,7 @@ def test_text_is_passed_on_at_once() -> None:
     ]
 
 
-def test_a_later_block_without_an_end_is_text_after_a_while() -> None:
+def test_a_later_unclosed_block_becomes_text_after_some_length() -> None:
     splitter = ThinkSplitter()
     splitter.feed("yes\n<think>")
     shown = "".join(text for _ in range(100) for _, text in splitter.feed("word " * 100))

@@ -1,4 +1,4 @@
-"""A server whose certificate is not trusted until the user trusts it."""
+"""A server with an untrusted certificate, until the user trusts it."""
 
 import asyncio
 import shutil
@@ -22,7 +22,7 @@ ANSWER = b'{"choices":[{"message":{"content":"trusted"},"finish_reason":"stop"}]
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A self-signed certificate for 127.0.0.1 and its key, in one file."""
+    """Return a self-signed certificate for 127.0.0.1 and its key, in one file."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("needs openssl to make a certificate")
@@ -35,7 +35,7 @@ def certificate(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def secure_port(certificate: Path) -> Iterator[int]:
-    """A TLS server that answers every request with `ANSWER`."""
+    """Run a TLS server that answers every request with `ANSWER`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, certificate.with_name("key.pem"))
     loop = asyncio.new_event_loop()
@@ -77,7 +77,7 @@ def ask(port: int, kind: TransportKind) -> list[Chunk]:
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 @pytest.mark.parametrize("known", [True, False])
-def test_the_system_checks_certificates_where_they_are_not_in_files(
+def test_the_system_verifies_certificates_if_they_are_not_in_files(
     secure_port: int, certificate: Path, platform: str, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     truststore = pytest.importorskip("truststore")
@@ -98,13 +98,13 @@ def test_the_system_checks_certificates_where_they_are_not_in_files(
         ask(secure_port, "lean")
 
 
-def test_an_unknown_certificate(secure_port: int, kind: TransportKind) -> None:
+def test_an_unknown_certificate_is_an_error(secure_port: int, kind: TransportKind) -> None:
     with pytest.raises(ServerFailed, match=r"secure connection to https.*SSL_CERT_FILE") as caught:
         ask(secure_port, kind)
     assert not caught.value.retryable
 
 
-def test_what_the_sentence_advises_helps(
+def test_the_advice_of_the_error_works(
     secure_port: int, certificate: Path, kind: TransportKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

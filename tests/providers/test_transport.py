@@ -1,4 +1,4 @@
-"""What a transport does, over both that there are: clio's own and the openai package's."""
+"""Behaviour of both transports: clio's own and that of the openai package."""
 
 import asyncio
 import gzip
@@ -70,7 +70,7 @@ def failed(kind: str, *script: Part, body: bytes = b"{}", **options: Any) -> Fai
     return play(kind, lambda transport, _: failure(events(transport, body)), script, **options)
 
 
-def test_the_request(kind: str) -> None:
+def test_the_request_is_sent(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> bytes:
         await events(transport, b'{"model": "m"}')
         return server.requests[0]
@@ -94,10 +94,10 @@ WHOLE = [{"a": "ä漢😀"}, {"b": [1]}, {"c": None}]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_events_however_they_are_cut(kind: str, size: int) -> None:
+def test_events_are_read_however_they_are_split(kind: str, size: int) -> None:
     pieces = [STREAM[at : at + size] for at in range(0, len(STREAM), size)]
-    assert received(kind, SSE, b"".join(map(chunk, pieces)) + chunk(b"")) == WHOLE  # cut into chunks
-    assert received(kind, TO_THE_END, *pieces, CLOSE) == WHOLE  # cut into packets
+    assert received(kind, SSE, b"".join(map(chunk, pieces)) + chunk(b"")) == WHOLE  # split into chunks
+    assert received(kind, TO_THE_END, *pieces, CLOSE) == WHOLE  # split into packets
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_events_however_they_are_cut(kind: str, size: int) -> None:
     [(chunk(b"data: {nonsense\n\n"), "malformed"), (b"5\r\nhe", "broken")],
     ids=["no JSON", "no end"],
 )
-def test_what_came_before_a_fault_is_given(kind: str, rest: bytes, fault: str) -> None:
+def test_events_before_an_error_are_returned(kind: str, rest: bytes, fault: str) -> None:
     async def use(transport: Transport, _: ByteServer) -> tuple[list[object], Failure]:
         found: list[object] = []
         with pytest.raises(TransportFailed) as caught:
@@ -118,7 +118,7 @@ def test_what_came_before_a_fault_is_given(kind: str, rest: bytes, fault: str) -
     assert said.kind == fault
 
 
-def test_every_way_to_say_how_long_a_body_is(kind: str) -> None:
+def test_every_way_to_give_the_length_of_a_body(kind: str) -> None:
     stream = EVENT + DONE
     length = answer(stream, kind="text/event-stream; charset=utf-8")
     extended = b"4;x=y\r\ndata\r\n" + b"%X \r\n" % (len(stream) - 4) + stream[4:] + b"\r\n0\r\nTrailer: 1\r\n\r\n"
@@ -128,11 +128,11 @@ def test_every_way_to_say_how_long_a_body_is(kind: str) -> None:
         assert received(kind, *parts) == [{"n": 1}]
 
 
-def test_an_answer_that_is_no_stream(kind: str) -> None:
+def test_an_answer_that_is_not_a_stream(kind: str) -> None:
     assert received(kind, answer(b'{"choices": []}')) == [{"choices": []}]
 
 
-def test_a_packed_answer(kind: str) -> None:
+def test_a_compressed_answer(kind: str) -> None:
     packed = gzip.compress(EVENT + DONE)
     head = answer(packed, "200 OK", "Content-Encoding: gzip", kind="text/event-stream")
     assert received(kind, head) == [{"n": 1}]
@@ -140,14 +140,14 @@ def test_a_packed_answer(kind: str) -> None:
 
 
 @pytest.mark.parametrize("status", [302, 400, 401, 404, 413, 429, 500, 503])
-def test_a_status_comes_with_all_the_server_said(kind: str, status: int) -> None:
+def test_an_error_status_has_the_servers_message(kind: str, status: int) -> None:
     said = failed(kind, answer(b'{"error": "no"}', f"{status} No", "Retry-After: 7", "Location: http://other.test/"))
     assert (said.kind, said.status, said.body) == ("status", status, '{"error": "no"}')
     assert said.headers["retry-after"] == "7"
     assert said.headers["location"] == "http://other.test/"
 
 
-def test_an_error_in_the_stream_is_handed_on(kind: str) -> None:
+def test_an_error_in_the_stream_is_passed_on(kind: str) -> None:
     async def use(transport: Transport, _: ByteServer) -> str:
         try:
             return json.dumps(await events(transport))
@@ -162,7 +162,7 @@ def test_a_large_request_refused_before_it_was_read(kind: str) -> None:
     assert (said.status, said.body) == (413, "too large")
 
 
-def test_one_connection_for_one_request_after_the_other(kind: str) -> None:
+def test_consecutive_requests_use_one_connection(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> int:
         assert await events(transport) == [{"n": 1}]
         assert (await failure(events(transport))).status == 429
@@ -178,7 +178,7 @@ def test_one_connection_for_one_request_after_the_other(kind: str) -> None:
     assert play(kind, use, *script) == 1
 
 
-def test_two_at_a_time(kind: str) -> None:
+def test_two_simultaneous_requests(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> int:
         first = transport.events(PATH, b"{}", never)
         assert await anext(first) == [{"n": 1}]
@@ -190,7 +190,7 @@ def test_two_at_a_time(kind: str) -> None:
 
 
 @pytest.mark.parametrize("stale", [[CLOSE], [b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", CLOSE]])
-def test_a_connection_the_server_gave_up_is_replaced(kind: str, stale: list[Part]) -> None:
+def test_a_connection_closed_by_the_server_is_replaced(kind: str, stale: list[Part]) -> None:
     async def use(transport: Transport, server: ByteServer) -> int:
         assert await events(transport) == [{"n": 1}]
         await server.closed.wait()
@@ -211,7 +211,7 @@ def test_after_closing_a_new_connection_is_opened(kind: str) -> None:
     assert play(kind, use, *[sse(EVENT, DONE)] * 2) == 2
 
 
-def test_a_server_that_goes_on_after_the_last_word_is_not_waited_for(kind: str) -> None:
+def test_a_server_that_sends_on_after_the_end_is_not_waited_for(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> None:
         assert await events(transport) == [{"n": 1}]
         await server.gone.wait()
@@ -230,21 +230,21 @@ def test_a_server_that_goes_on_after_the_last_word_is_not_waited_for(kind: str) 
     ],
     ids=["between chunks", "in a chunk", "of known length", "not streamed"],
 )
-def test_cut_in_the_middle(kind: str, parts: list[Part]) -> None:
+def test_a_truncated_stream_is_an_error(kind: str, parts: list[Part]) -> None:
     assert failed(kind, *parts).kind == "broken"
 
 
-def test_no_answer_at_all(kind: str) -> None:
+def test_no_answer_is_an_error(kind: str) -> None:
     assert failed(kind, CLOSE).kind == "timeout"
 
 
-def test_what_is_no_json(kind: str) -> None:
+def test_invalid_json_is_an_error(kind: str) -> None:
     assert failed(kind, *sse(b"data: {oops\n\n")).kind == "malformed"
     assert failed(kind, answer(b'{"choices"')).kind == "malformed"
 
 
 @pytest.mark.parametrize("parts", [[GONE], [SSE, chunk(EVENT), GONE]], ids=["before the answer", "in the stream"])
-def test_silence(kind: str, parts: list[Part], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_times_out(kind: str, parts: list[Part], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{MODULES[kind]}.SILENCE_TIMEOUT_S", 0.05)
 
     async def use(transport: Transport, server: ByteServer) -> Failure:
@@ -255,7 +255,7 @@ def test_silence(kind: str, parts: list[Part], monkeypatch: pytest.MonkeyPatch) 
     assert play(kind, use, parts).kind == "timeout"
 
 
-def test_a_list_that_does_not_come(kind: str) -> None:
+def test_a_missing_model_list_times_out(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> Failure:
         said = await failure(transport.get("/models", 0.05))
         await server.gone.wait()
@@ -268,7 +268,7 @@ def test_a_list_that_does_not_come(kind: str) -> None:
 @pytest.mark.parametrize(
     "parts", [[GONE], [b"HTTP/1.1 200", GONE], [SSE, chunk(EVENT), GONE]], ids=["asked", "in the head", "streaming"]
 )
-def test_cancelling_ends_the_connection_at_once(kind: str, parts: list[Part]) -> None:
+def test_cancelling_closes_the_connection_immediately(kind: str, parts: list[Part]) -> None:
     async def use(transport: Transport, server: ByteServer) -> None:
         task = asyncio.create_task(events(transport))
         await server.asked.wait()
@@ -280,7 +280,7 @@ def test_cancelling_ends_the_connection_at_once(kind: str, parts: list[Part]) ->
     play(kind, use, parts)
 
 
-def test_looking_away_ends_the_connection_at_once(kind: str) -> None:
+def test_closing_the_iterator_closes_the_connection_immediately(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> None:
         stream = transport.events(PATH, b"{}", never)
         assert await anext(stream) == [{"n": 1}]
@@ -290,7 +290,7 @@ def test_looking_away_ends_the_connection_at_once(kind: str) -> None:
     play(kind, use, [SSE, chunk(EVENT), GONE])
 
 
-def test_a_server_that_takes_no_tls(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_tls_is_an_error(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{MODULES[kind]}.CONNECT_TIMEOUT_S", 0.05)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     monkeypatch.setattr("httpx2.create_ssl_context", lambda *_, **__: context)  # making a real one takes long

@@ -1,4 +1,4 @@
-"""Through a proxy of the environment, over both transports: in the clear, and with TLS inside the tunnel."""
+"""Through a proxy of the environment, with both transports: unencrypted, and with TLS inside the tunnel."""
 
 import asyncio
 import shutil
@@ -19,7 +19,7 @@ LOGIN = "Basic bWU6cCU="  # me:p%
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A self-signed certificate for models.test and its key, in one file."""
+    """Return a self-signed certificate for models.test and its key, in one file."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("needs openssl to make a certificate")
@@ -32,7 +32,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 class Proxy:
-    """Lets everything through to one port, whatever name was asked for. heads: what it was told."""
+    """A proxy that connects everything to one port, whatever name was requested. heads: the headers it received."""
 
     def __init__(self, port: int) -> None:
         self.port = 0
@@ -68,7 +68,7 @@ async def proxied(port: int, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[
 
 
 @pytest.mark.parametrize("kind", list(MODULES))
-def test_a_tunnel(kind: str, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_through_a_tunnel(kind: str, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, certificate.with_name("key.pem"))
@@ -96,7 +96,7 @@ def test_a_tunnel(kind: str, certificate: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("kind", list(MODULES))
-def test_in_the_clear(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unencrypted_requests_through_the_proxy(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> Any:
         async with ByteServer([sse(EVENT, DONE)]) as server, proxied(server.port, monkeypatch) as proxy:
             transport = make(kind, "http://models.test:81/v1")
@@ -112,7 +112,7 @@ def test_in_the_clear(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("kind", list(MODULES))
 @pytest.mark.parametrize("said", [b"HTTP/1.1 407 Who are you\r\n\r\n", b"", b"SSH-2.0\r\n"])
-def test_a_proxy_that_refuses(kind: str, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_refuses_is_named(kind: str, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> str:
         async with ByteServer([[said, CLOSE]]) as proxy:
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")

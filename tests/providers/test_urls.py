@@ -1,4 +1,4 @@
-"""Base URLs as people paste them."""
+"""Base URLs as users paste them."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from tests.support.rows import each_row
 
 
 @each_row(
-    ("pasted", "meant"),
+    ("pasted", "expected"),
     [
         ("https://api.openai.com", "https://api.openai.com/v1"),
         ("https://api.openai.com/", "https://api.openai.com/v1"),
@@ -45,9 +45,9 @@ from tests.support.rows import each_row
         ("https://host/v1?key=1#part", "https://host/v1"),
     ],
 )
-def test_the_address_meant(pasted: str, meant: str) -> None:
-    assert normalise_base_url(pasted) == meant
-    assert normalise_base_url(meant) == meant
+def test_the_base_url_is_normalized(pasted: str, expected: str) -> None:
+    assert normalise_base_url(pasted) == expected
+    assert normalise_base_url(expected) == expected
 
 
 @each_row(
@@ -68,13 +68,13 @@ def test_the_address_meant(pasted: str, meant: str) -> None:
         "http://h\u00f6st/v1",
     ],
 )
-def test_no_address(pasted: str) -> None:
+def test_an_invalid_url_is_an_error(pasted: str) -> None:
     with pytest.raises(ConfigError, match="--base-url"):
         normalise_base_url(pasted)
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_an_address_or_an_error(pasted: str) -> None:
+def test_any_text_is_a_url_or_an_error(pasted: str) -> None:
     try:
         url = normalise_base_url(pasted)
     except ConfigError:
@@ -83,29 +83,29 @@ def test_any_text_is_an_address_or_an_error(pasted: str) -> None:
     assert normalise_base_url(url) == url
 
 
-def test_presets_are_normal() -> None:
+def test_presets_are_normalized() -> None:
     known = [preset.base_url for preset in PRESETS if preset.base_url]
     assert [normalise_base_url(url) for url in known] == known
 
 
 @each_row("host", ["localhost", "127.0.0.1", "127.8.8.8", "::1", "a.localhost"])
-def test_this_machine(host: str) -> None:
+def test_urls_of_this_machine(host: str) -> None:
     assert is_loopback(host)
     assert is_local_host(host)
 
 
 @each_row("host", ["10.0.0.8", "192.168.0.2", "gpu-box", "box.local", "host.docker.internal", "0.0.0.0"])
-def test_the_own_network(host: str) -> None:
+def test_urls_of_the_local_network(host: str) -> None:
     assert is_local_host(host)
     assert not is_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["", "api.openai.com", "8.8.8.8", "localhost.example.com"])
-def test_elsewhere(host: str) -> None:
+def test_other_urls(host: str) -> None:
     assert not is_local_host(host)
 
 
-def test_passwords_stay_off_the_screen() -> None:
+def test_passwords_are_not_shown() -> None:
     url = normalise_base_url("https://me:secret@host.example:8443/v1")
     assert url == "https://me:secret@host.example:8443/v1"
     assert strip_login(url) == "https://host.example:8443/v1"

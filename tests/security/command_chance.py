@@ -1,4 +1,4 @@
-"""Command lines by chance, the same for the same seed: ordinary ones, the same in a disguise, and exotic ones."""
+"""Random command lines, reproducible by seed: ordinary ones, the same ones disguised, and unusual ones."""
 
 import random
 import re
@@ -9,12 +9,12 @@ _JOINTS = (" ; ", ";", " && ", " || ", " | ", "\n", " |& ", "&&", " & ", "\n\n",
 _PIECE = re.compile(r"«(['\"]?)([^»]+)»")
 _PLAIN_WORD = re.compile(r"(?<![\w$./\\-])[A-Za-z][\w./-]*[A-Za-z](?![\w=(])")
 _DEPTH = 6
-# What a form puts behind a piece that ends with a here-document.
+# What a template puts after a piece that ends with a here-document.
 _HERE_END = re.compile(r"\n(EOF|END|PY)(?:; ?| (?=#)|(?=[)}\"]))")
 
 
 def line(seed: int) -> str:
-    """One line: three in four ordinary, half of them disguised; the others exotic."""
+    """Return one line: three in four are ordinary, half of them disguised; the others are unusual."""
     chance = random.Random(seed)
     if chance.random() < 0.2:
         return Exotic(chance).line()
@@ -25,7 +25,7 @@ def line(seed: int) -> str:
 
 
 def disguised(text: str, chance: random.Random) -> str:
-    """A line written another way: a word quoted, a break, a comment or a wrapper put in, or all of it nested."""
+    """Return a line written in another way: with a quoted word, a line break, a comment, a wrapper, or nested."""
     kind = chance.choice(("word", "word", "word", "blank", "blank", "joint", "joint", "nest", "nest", "end", "noise"))
     if kind == "word":
         words = list(_PLAIN_WORD.finditer(text))
@@ -49,7 +49,7 @@ def disguised(text: str, chance: random.Random) -> str:
 
 
 def spelled(name: str, form: str) -> str:
-    """A word as a form of [spellings] has it."""
+    """Return a word in a form of [spellings]."""
     half = len(name) // 2
     return form.format(
         name=name,
@@ -65,31 +65,31 @@ def spelled(name: str, form: str) -> str:
 
 
 class Ordinary:
-    """Lines as people and models write them, of the pieces in `command_ordinary.txt`."""
+    """Lines as people and models write them, from the pieces in `command_ordinary.txt`."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
 
     def line(self) -> str:
-        """One line."""
+        """Return one line."""
         return _HERE_END.sub(lambda match: f"\n{match[1]}\n", self.piece("line", _DEPTH))
 
     def piece(self, kind: str, depth: int) -> str:
-        """A piece of a kind, filled in; the deeper, the plainer."""
+        """Return a piece of a kind, filled in; the deeper, the simpler."""
         pieces = _ORDINARY[kind]
         form = self.chance.choice(pieces) if depth > 0 else pieces[0]
         return _PIECE.sub(lambda match: _QUOTES[match[1]](self.piece(match[2], depth - 1)), form)
 
 
 class Exotic:
-    """Lines as an attacker may write them, of the pieces in `command_grammar.txt`."""
+    """Lines as an attacker may write them, from the pieces in `command_grammar.txt`."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
         self.count = 0
 
     def line(self) -> str:
-        """One line, mostly a correct one."""
+        """Return one line, usually a valid one."""
         text = self.list(self.chance.choice((1, 2, 2, 3)))
         if self.chance.random() < 0.08:
             at = self.chance.randrange(len(text) + 1)
@@ -97,18 +97,18 @@ class Exotic:
         return text
 
     def piece(self, kind: str) -> str:
-        """A piece of a kind."""
+        """Return a piece of a kind."""
         return self.chance.choice(_EXOTIC[kind])
 
     def list(self, depth: int) -> str:
-        """Statements joined."""
+        """Return joined statements."""
         text = self.statement(depth)
         for _ in range(self.chance.choice((0, 0, 0, 1, 1, 2))):
             text += self.chance.choice(_JOINTS) + self.statement(depth)
         return text
 
     def statement(self, depth: int) -> str:
-        """A command or a compound one, perhaps with redirects."""
+        """Return a simple or compound command, perhaps with redirects."""
         if depth <= 0 or self.chance.random() < 0.5:
             return self.command(depth)
         lists, calls = [self.list(depth - 1) for _ in range(2)], [self.command(depth - 1), self.command(0)]
@@ -127,7 +127,7 @@ class Exotic:
         return text + self.redirect() if self.chance.random() < 0.1 and not text.endswith(("E", "\n")) else text
 
     def command(self, depth: int) -> str:
-        """A call of a stand-in, perhaps through wrappers, with assignments and redirects in odd places."""
+        """Return a call of a stand-in, perhaps through wrappers, with assignments and redirects in odd places."""
         self.count += 1
         parts = [f"V{self.count}={self.word(0)}"] if self.chance.random() < 0.1 else []
         while self.chance.random() < 0.15:
@@ -141,22 +141,22 @@ class Exotic:
         return text + (self.chance.choice((" # hit x\n", " #\n", "\n")) if self.chance.random() < 0.03 else "")
 
     def word(self, depth: int) -> str:
-        """An argument."""
+        """Return an argument."""
         if depth <= 0 or self.chance.random() < 0.65:
             return self.piece("words")
         flat, quoted = self.command(0).replace("\\\n", " ").replace("`", ""), self.command(0).replace("'", "")
         return self.piece("substitutions").format(self.list(depth - 1), flat, self.piece("sums"), quoted)
 
     def here(self, depth: int) -> str:
-        """A line of a here-document."""
+        """Return a line of a here-document."""
         return f"text {self.word(depth)} 'and' {self.word(depth)} \" $x".replace("\n", " ")
 
     def target(self) -> str:
-        """Where a redirect goes."""
+        """Return the target of a redirect."""
         return self.piece("targets")
 
     def redirect(self) -> str:
-        """A redirect with the blank before it."""
+        """Return a redirect with the blank before it."""
         return self.piece("redirects").format(self.target())
 
 

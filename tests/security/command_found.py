@@ -1,10 +1,10 @@
-"""Statements out of the shell scripts a machine has, really run behind bwrap, and compared with what clio says.
+"""Statements from the shell scripts on this machine, really run in bwrap, and compared with clio's judgement.
 
     python -m tests.security.command_found 12000 /usr /etc      (Linux, with bwrap)
 
-What scripts hold is written by people, not by a grammar: whole statements, and the lines inside them. The disk is only
-read; a folder of its own is all that can be written, and there is no network. Statements that run or read another
-script of the machine are left out: that one is judged by its path, and what it runs would be taken for theirs.
+Scripts are written by people, not by a grammar: whole statements, and the lines in them. The disk is mounted read-only;
+only one folder is writable, and there is no network. Statements that run or read another script of the machine are
+skipped: clio judges that script by its path, and what it runs would be attributed to the statement.
 """
 
 import os
@@ -23,7 +23,7 @@ from tests.security import command_stage
 from tests.security.command_stage import WRAPPERS, Stage
 
 _SHEBANG = re.compile(rb"#! ?/(?:usr/)?bin/(?:env )?(?:ba|da)?sh\b")
-_PEELED = ("sudo", "doas")  # what stands behind is judged, with a note of them
+_PEELED = ("sudo", "doas")  # what comes after them is judged, with a note of them
 _READERS = (".", "source", "bash", "sh")
 _NAME = re.compile(r"[A-Za-z_][\w.+-]*")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -33,7 +33,7 @@ _INSIDE = "CLIO_FOUND_STAGE"
 
 
 def scripts(folders: list[str]) -> Iterator[Path]:
-    """Files with the name or the first line of a shell script."""
+    """Return files with the name or the first line of a shell script."""
     for folder in folders:
         for path in sorted(Path(folder).rglob("*")):
             try:
@@ -47,7 +47,7 @@ def scripts(folders: list[str]) -> Iterator[Path]:
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements a script is made of, and the lines inside of them that are one by themselves."""
+    """Return the statements of a script, and those lines in them that are statements themselves."""
     lines = text.split("\n")
     at = 0
     while at < len(lines):
@@ -73,8 +73,8 @@ def _names_a_script(command: SimpleCommand) -> bool:
     return any("/" in word.text for word in programs) or command.program in _READERS
 
 
-def hunt(number: int, folders: list[str], stage_folder: Path) -> int:
-    """Run so many statements and print those that did what was not judged; how many there are."""
+def run_statements(number: int, folders: list[str], stage_folder: Path) -> int:
+    """Run this many statements, print those that did something not in the judgement, and return their number."""
     lines: dict[str, None] = {}
     for path in scripts(folders):
         lines |= dict.fromkeys(statements(path.read_text(encoding="utf-8", errors="replace")))
@@ -104,10 +104,10 @@ def hunt(number: int, folders: list[str], stage_folder: Path) -> int:
 
 
 def main() -> int:
-    """Start again behind bwrap, and hunt there."""
+    """Restart in bwrap, and run the statements there."""
     number, folders = int(sys.argv[1]), sys.argv[2:]
     if stage_folder := os.environ.get(_INSIDE):
-        return 1 if hunt(number, folders, Path(stage_folder)) else 0
+        return 1 if run_statements(number, folders, Path(stage_folder)) else 0
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         print("bwrap is not installed; without it what scripts do is not done", file=sys.stderr)

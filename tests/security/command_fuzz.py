@@ -1,9 +1,9 @@
-"""Command lines made by chance, really run, and compared with what clio says they run.
+"""Random command lines, really run, and compared with what clio says they run.
 
     python -m tests.security.command_fuzz 5000 [seed]      (make fuzz-commands N=5000)
 
-Prints why lines are not understood, and every line that did what was not judged. A line is run by bash; where a plain
-`sh` would read it alike it is run by the shells `sh` may be, too.
+Prints why lines are not understood, and every line that did something not in the judgement. A line is run by bash; if
+a plain `sh` would read it alike, also by the shells that `sh` may be.
 """
 
 import re
@@ -23,9 +23,9 @@ _NAMED = re.compile(r"(?<!\w)'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=variable
 
 
 def hunt(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
-    """So many lines from a seed on: those that did what was not judged, each with what it was; and some counts.
+    """Run this many lines from a seed on; return those that did something not in the judgement, with counts.
 
-    Counted are lines understood, those of them another shell ran too, and the reasons why others are not understood.
+    Counted are lines understood, those run by another shell too, and the reasons why others are not understood.
     """
     found: list[tuple[str, str]] = []
     counts: Counter[str] = Counter()
@@ -54,7 +54,7 @@ def hunt(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
 
 
 def main() -> int:
-    """Print what was found; 1 where it is anything."""
+    """Print the findings; return 1 if there are any."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     found, counts = hunt(number, seed)

@@ -1,10 +1,10 @@
-"""Random calls of every program clio lets run without a question, judged by clio and, where it would not ask, run.
+"""Random calls of every program that clio runs without approval; those that need none are run.
 
     python -m tests.security.command_options_fuzz 30000 [seed]      (make fuzz-commands)
 
-Options come from the grammars, from each program's `--help`, and from neither. What runs unasked runs here without any
-confinement, in a throwaway repository, and must change no file there, in the home directory or outside, leave no
-process, open no network socket, and show neither the environment nor a file from outside.
+Options come from the grammars, from each program's `--help`, and from neither. Calls that need no approval are run
+here without a sandbox, in a throwaway repository; they must change no file there, in the home folder or outside, leave
+no process, open no network socket, and show neither the environment nor a file from outside.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ SECRET = "Xq7-marker-secret-of-the-environment"
 CANARY = "Zk9-content-of-a-file-outside"
 LIMIT_S = 1.0
 _ADOPT = 36
-"""PR_SET_CHILD_SUBREAPER: processes whose parent has ended become children of this one, and can be waited for."""
+"""PR_SET_CHILD_SUBREAPER: orphaned processes become children of this one, and can be waited for."""
 _OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z0-9@?.][\w-]*)([=?])?(?:text|path|number)?(?:\(([^)]*)\))?")
 _HELP_OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z0-9@][\w-]*)")
 _NETWORK = re.compile(r"\b(?:connect|sendto)\(.*sa_family=AF_INET|\blisten\(")
@@ -101,7 +101,7 @@ _BUILTINS = frozenset(
 
 @dataclass
 class Stage:
-    """A repository, a home directory and a directory outside, in which lines are run and compared."""
+    """A repository, a home folder and a folder outside, in which lines are run and compared."""
 
     root: Path
     project: Path = field(init=False)
@@ -115,7 +115,7 @@ class Stage:
         self.build()
 
     def build(self) -> None:
-        """Make everything new."""
+        """Create everything anew."""
         for path in (self.project, self.home, self.canary):
             shutil.rmtree(path, ignore_errors=True)
             path.mkdir(parents=True)
@@ -138,13 +138,13 @@ class Stage:
         for words in (
             ["npm", "root"],
             ["cargo", "--version"],
-        ):  # they make a directory at home when they are first used
+        ):  # they create a folder in the home folder when they are first used
             if shutil.which(words[0]):
                 subprocess.run(words, cwd=self.project, env=self.environment(), capture_output=True, check=False)
         self.before, self.files = self.look(), self.list_files()
 
     def list_files(self) -> set[str]:
-        """Every path, with the size of what is there."""
+        """Return every path with its size."""
         tops = (self.project, self.home, self.canary)
         return {f"{path} {path.lstat().st_size}" for top in tops for path in top.rglob("*")}
 
@@ -153,7 +153,7 @@ class Stage:
         return build_confined_environment(given, self.project, confined=False)
 
     def look(self) -> str:
-        """Every file's name, mode and bytes, as one number."""
+        """Return a hash of every file's name, mode and bytes."""
         found = hashlib.blake2b()
         for top in (self.project, self.home, self.canary):
             for folder, folders, files in os.walk(top):
@@ -170,7 +170,7 @@ class Stage:
         return found.hexdigest()
 
     def run(self, line: str, *, traced: bool = False) -> str:
-        """Run a line: what it changed or showed; "" for nothing."""
+        """Run a line; return what it changed or showed, "" for nothing."""
         words = ["bash", "-c", line]
         log = self.root / "trace"
         if traced:
@@ -209,10 +209,10 @@ class Stage:
 
 
 def _end_group(group: int) -> bool:
-    """Whether a process of the group is left after a moment (a process substitution may end last); it is ended."""
+    """End the process group; return whether a process of it was left (a process substitution may end last)."""
     with suppress(ProcessLookupError, PermissionError):
         for _ in range(100):
-            with suppress(ChildProcessError):  # this process adopts what is left; see `fuzz`
+            with suppress(ChildProcessError):  # this process adopts orphans; see `fuzz`
                 while os.waitpid(-group, os.WNOHANG) != (0, 0):
                     pass
             os.killpg(group, 0)
@@ -224,7 +224,7 @@ def _end_group(group: int) -> bool:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What calls of one program are made of."""
+    """The parts of calls of one program."""
 
     program: str
     options: tuple[str, ...]
@@ -234,7 +234,7 @@ class Vocabulary:
 
 
 def vocabulary(program: str, judge: object, *, help_text: bool = True) -> Vocabulary:
-    """The options, values and subcommands in a judge's grammar, and the options its program's help names."""
+    """Return the options, values and subcommands in a judge's grammar, and the options in its program's help."""
     options: dict[str, None] = {}
     values: dict[str, None] = {}
     subcommands: dict[str, None] = {}
@@ -254,7 +254,7 @@ def vocabulary(program: str, judge: object, *, help_text: bool = True) -> Vocabu
 
 
 def _contents(thing: object, depth: int) -> Iterator[str | Grammar]:
-    """Strings and grammars a judge is made of: its closure, and what its module holds of the names it uses."""
+    """Yield strings and grammars of a judge: from its closure, and from the names it uses in its module."""
     if depth > 5:
         return
     if isinstance(thing, str | Grammar):
@@ -287,7 +287,7 @@ def _help(program: str) -> tuple[str, ...]:
 
 
 def make_line(chance: random.Random, words: Vocabulary) -> str:
-    """One random line around one call."""
+    """Return one random line around one call."""
     call = [words.program]
     if words.subcommands and chance.random() < 0.85:
         call += chance.choice(words.subcommands).split()
@@ -339,14 +339,14 @@ def _word(chance: random.Random, words: Vocabulary) -> str:
 
 @dataclass
 class Result:
-    """found: each line that did what it should not, and what. counts: lines judged, run unasked, by program."""
+    """found: lines with a forbidden effect, and the effect. counts: lines judged and run, by program."""
 
     found: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     counts: Counter[str] = field(default_factory=Counter[str])
 
 
 def fuzz(number: int, seed: int, *, help_text: bool = True, trace: bool = True, show: bool = False) -> Result:
-    """Judge so many lines, and run those that would run without a question; show: print each find at once."""
+    """Judge this many lines, and run those that need no approval; show: print each finding at once."""
     result = Result()
     names = [name for name in judges.list_readonly_programs() if name in _BUILTINS or shutil.which(name)]
     known = {name: vocabulary(name, judges.get_judge(name), help_text=help_text) for name in names}
@@ -360,7 +360,7 @@ def fuzz(number: int, seed: int, *, help_text: bool = True, trace: bool = True, 
             chance = random.Random(each)
             program = names[each % len(names)]
             line = make_line(chance, known[program])
-            # As bash would, for the path is one of this stage.
+            # As bash would, because the path belongs to this stage.
             line = line.replace("$CANARY", str(stage.canary))
             result.counts["judged"] += 1
             verdict = policy.judge(RunCommand(command=line, cwd=stage.project))
@@ -376,7 +376,7 @@ def fuzz(number: int, seed: int, *, help_text: bool = True, trace: bool = True, 
 
 
 def main() -> int:
-    """Print what was found; 1 where it is anything."""
+    """Print the findings; return 1 if there are any."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     result = fuzz(number, seed, show=True)

@@ -1,8 +1,8 @@
-"""A folder in which command lines are really run, with stand-ins for programs, and compared with what clio says.
+"""A folder in which command lines are really run, with stand-ins for programs, and compared with clio's judgement.
 
-Every command name leads to a stand-in that writes down its words and its folder, prints two names and does no more; the
-wrappers among them (`env`, `xargs`, `find`, …) are the real ones. What was written down is the truth: each call must be
-one that `parse` named, in a folder it named, and each file made must be the target of a redirect it named.
+Every command name leads to a stand-in that records its arguments and its folder, prints two names and does no more; the
+wrappers (`env`, `xargs`, `find`, …) are the real ones. The record is the truth: each call must be one that `parse`
+named, in a folder it named, and each created file must be the target of a redirect it named.
 """
 
 import fcntl
@@ -32,16 +32,16 @@ SHELLS: dict[str, tuple[str, ...]] = {
     "dash": ("dash", "-c"),
     "zsh": ("zsh", "--emulate", "sh", "-f", "-c"),
 }
-"""What may stand behind `bash` and `/bin/sh`; zsh as the `sh` one may choose on a Mac."""
+"""What may follow `bash` and `/bin/sh`; zsh stands for the `sh` that a user can select on macOS."""
 _FAIL = frozenset({"diff", "curl"})
 _SAY_NOTHING = frozenset({"rm", "touch", "mkdir", "cp", "mv", "chmod", "sleep"})
 _END = "\x1e"
 EVIL = "evil"
-"""A folder of the place lines run in, with programs of usual names: they run where PATH was made to lead there."""
+"""A folder with programs of common names: they run if PATH was changed to it."""
 _EVILS = ("hit", "rm", "git", "ls", "touch", "cat", "curl")
 _STACKED = re.compile(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
 _SCRIPT = ("hit", "from", "rc")
-"""What the script `rc` there runs, which nobody reads who was not seen to."""
+"""The content of the script `rc` there, which must only run if clio saw it."""
 _STAND_IN = """#!{shell}
 printf '%s\\0' "{name}" "$PWD" "$@" "{end}" >> "{log}" 2>/dev/null
 {rest}
@@ -52,8 +52,8 @@ printf '%s\\0' "evil" "$PWD" "$0" "{end}" >> "{log}" 2>/dev/null
 
 
 def _bound(process: int) -> None:
-    """A loop without an end stops by itself, even where no one is left who would stop it."""
-    # From outside: a function that runs in the child makes its start three times as slow.
+    """Limit the CPU time, so that an endless loop ends itself."""
+    # From outside: a function that runs in the child process makes its start three times as slow.
     if hasattr(resource, "prlimit"):
         with suppress(ProcessLookupError):
             resource.prlimit(process, resource.RLIMIT_CPU, (5, 6))
@@ -61,7 +61,7 @@ def _bound(process: int) -> None:
 
 @dataclass
 class Stage:
-    """A folder to run lines in, its stand-ins and what they write."""
+    """A folder to run lines in, its stand-ins and their records."""
 
     root: Path
     bin: Path = field(init=False)
@@ -85,7 +85,7 @@ class Stage:
                 (self.bin / name).symlink_to(real)
 
     def play(self, line: str, shell: str = "bash") -> tuple[list[tuple[str, ...]], set[str]]:
-        """Run a line: the calls, each name, folder and arguments; and the files that are new."""
+        """Run a line; return the calls (name, folder and arguments) and the new files."""
         shutil.rmtree(self.root / "a", ignore_errors=True)
         (self.home / "sub").mkdir(parents=True)
         for path in (self.home / "in", self.home / "sub" / "in", self.home / "-x", self.home / "a.py"):
@@ -99,7 +99,7 @@ class Stage:
         env = {"PATH": str(self.bin), "HOME": str(self.home / "sub"), "LC_ALL": "C.UTF-8"}
         program, *options = SHELLS[shell]
         ends, held = os.pipe()
-        high = fcntl.fcntl(held, fcntl.F_DUPFD, 90)  # out of the way of the descriptors lines use
+        high = fcntl.fcntl(held, fcntl.F_DUPFD, 90)  # not one of the descriptors that lines use
         os.close(held)
         process = subprocess.Popen(
             [shutil.which(program) or program, *options, line],
@@ -130,7 +130,7 @@ class Stage:
         return calls, {str(path) for path in (self.root / "a").rglob("*")} - before
 
     def unjudged(self, line: str, parsed: CommandLine, shell: str = "bash") -> str:
-        """What a line did that clio would not have judged; "" where there is nothing."""
+        """Return what a line did that clio did not judge, "" for nothing."""
         calls, made = self.play(line, shell)
         for name, folder, *arguments in filter(None, dict.fromkeys(calls)):
             if not any(self.covers(command, name, folder, arguments) for command in parsed.commands):
@@ -140,7 +140,7 @@ class Stage:
     def covers(self, command: SimpleCommand, name: str, folder: str, arguments: list[str]) -> bool:
         """Whether a simple command is this call."""
         if command.program in ("bash", "sh", ".", "source") and name in command.argv[1:]:
-            return True  # a script, which is looked for on PATH too
+            return True  # a script, which is also searched on PATH
         if (name, *arguments) == _SCRIPT and command.program in ("bash", "sh", ".", "source"):
             return len(command.words) > 1 or command.stdin == STDIN_FROM_FILE
         if name == EVIL:
@@ -151,16 +151,16 @@ class Stage:
         return command.program == name and there and (_fits(words, arguments) or _fits(command.words[1:], arguments))
 
     def at_home(self, word: Word) -> Word:
-        """A word with a `~` before it filled in."""
+        """Return a word with its leading `~` expanded."""
         anywhere = _STACKED.match(word.text) is not None  # the policy takes it for any folder
         return Word(self.filled(word.text), dynamic=word.dynamic or anywhere, glob=word.glob)
 
     def filled(self, path: str) -> str:
-        """A path with a `~` before it filled in."""
+        """Return a path with its leading `~` expanded."""
         return re.sub(r"^~(?=/|$)", str(self.home / "sub"), path)
 
     def named(self, parsed: CommandLine, path: str) -> bool:
-        """Whether a redirect of the line may have made a file."""
+        """Whether a redirect of the line may have created a file."""
         for redirect in parsed.redirects:
             target = self.at_home(redirect.target)
             if target.dynamic or target.glob or redirect.folders is None:
@@ -172,18 +172,18 @@ class Stage:
         return False
 
     def place(self, folder: str) -> str:
-        """A folder as `parse` names it, from where the line starts."""
+        """Return a folder as `parse` names it, relative to the start of the line."""
         return os.path.realpath(self.home / self.filled(folder))
 
 
 def _wait_for_end(pipe: int) -> None:
-    """Wait until no one holds the other end of a pipe any more: no process substitution, nothing in the background."""
+    """Wait until the other end of a pipe is closed: no process substitution and no background process remains."""
     select.select([pipe], [], [], 5.0)
     os.close(pipe)
 
 
 def _fits(words: tuple[Word, ...], arguments: list[str]) -> bool:
-    """Whether words may turn into these arguments: an open one into any number of them."""
+    """Whether words may expand to these arguments: an open one to any number of them."""
     if not words:
         return not arguments
     first, rest = words[0], words[1:]

@@ -1,4 +1,4 @@
-"""Random calls of git, built from its own usage texts: those judged to run unasked must change nothing.
+"""Random calls of git, built from its own usage texts: those that need no approval must change nothing.
 
 `python -m tests.security.git_fuzz [COUNT] [SEED]` prints how many were judged, run and found.
 """
@@ -45,7 +45,7 @@ _OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z\d][\w-]*")
 
 
 def options_of(name: str) -> list[str]:
-    """Every option in `git NAME -h`, and in clio's grammar of it."""
+    """Return every option in `git NAME -h` and in clio's grammar of it."""
     done = subprocess.run(["git", name, "-h"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     listed: list[str] = []
     for second in ("", *_NESTED.get(name, "").split()):
@@ -60,7 +60,7 @@ def options_of(name: str) -> list[str]:
 
 
 def build(chance: random.Random, known: dict[str, list[str]]) -> list[str]:
-    """One call, without the program's name."""
+    """Return one call, without the program's name."""
     name = chance.choice(sorted(known))
     words = [chance.choice(_NESTED[name].split())] if name in _NESTED and chance.random() < 0.9 else []
     for _ in range(chance.randrange(5)):
@@ -91,7 +91,7 @@ def build(chance: random.Random, known: dict[str, list[str]]) -> list[str]:
 
 
 def snapshot(root: Path) -> dict[str, bytes]:
-    """Files and their content, index entries and references; the index is compared without what a refresh changes."""
+    """Return files with content, index entries and references; the index without what a refresh changes."""
     found = {
         str(path.relative_to(root)): path.read_bytes() if path.is_file() else b""
         for path in sorted(root.rglob("*"))
@@ -101,7 +101,7 @@ def snapshot(root: Path) -> dict[str, bytes]:
 
 
 def hunt(folder: Path, count: int, seed: int, batch: int = 25) -> tuple[int, int, list[str]]:
-    """How many calls were judged and run, and those after which something was different."""
+    """Return how many calls were judged and run, and those that changed something."""
     root = make(folder / "project", {"a.txt": "1\n", "docs/b.txt": "2\n", "patch": "", "wip.txt": "w\n"})
     write(root, {"a.txt": "1\n2\n"})
     git(root, "commit", "--quiet", "--all", "--message", "second")

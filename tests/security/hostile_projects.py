@@ -1,6 +1,6 @@
-"""Repositories that try to gain something before anybody trusts them: each is one function that fills a folder.
+"""Repositories that try to gain something before the user trusts them: each is a function that fills a folder.
 
-SECRET stands in files outside of the project; OWNED is a file that appears where something of theirs was run.
+SECRET is in files outside the project; OWNED is a file that appears if something of theirs was run.
 """
 
 import json
@@ -14,7 +14,7 @@ ESCAPE = "\x1b]0;owned\x07\x1b[31m"
 OWNED = "owned-by-the-repository"
 
 Fill = Callable[[Path, Path], None]
-"""Gets the project and a folder outside of it that holds files with SECRET."""
+"""Gets the project and a folder outside it that contains files with SECRET."""
 
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".clio/instructions.md")
 DOCUMENTS = (
@@ -33,7 +33,7 @@ FOLDERS = (".clio", ".clio/memory", ".clio/sessions", ".clio/cache", ".clio/ltm"
 
 
 def hostile_projects() -> Iterator[tuple[str, Fill]]:
-    """All of them by name."""
+    """Return all of them by name."""
     for name in INSTRUCTIONS:
         yield f"{name} is a link to a file outside", link(name, "history")
         yield f"{name} is a chain of links outside", chain(name)
@@ -93,7 +93,7 @@ def hostile_projects() -> Iterator[tuple[str, Fill]]:
 
 
 def link(name: str, target: str) -> Fill:
-    """A link from the name to what lies outside."""
+    """Return a repository with a link of this name to a file outside."""
 
     def fill(project: Path, outside: Path) -> None:
         place(project, name).symlink_to(outside / target)
@@ -102,7 +102,7 @@ def link(name: str, target: str) -> Fill:
 
 
 def chain(name: str) -> Fill:
-    """A link to a link in the project that leads out."""
+    """Return a repository with a link to a link in the project that leads outside."""
 
     def fill(project: Path, outside: Path) -> None:
         (project / "inner").symlink_to(outside)
@@ -112,12 +112,12 @@ def chain(name: str) -> Fill:
 
 
 def text(name: str, words: str) -> Fill:
-    """A file with this text."""
+    """Return a repository with a file of this text."""
     return lambda project, outside: void(place(project, name).write_text(words, encoding="utf-8"))
 
 
 def circle(one: str, other: str) -> Fill:
-    """Two links that lead to each other."""
+    """Return a repository with two links to each other."""
 
     def fill(project: Path, outside: Path) -> None:
         place(project, one).symlink_to(project / other)
@@ -127,22 +127,22 @@ def circle(one: str, other: str) -> Fill:
 
 
 def pipe(name: str) -> Fill:
-    """A pipe no one writes to."""
+    """Return a repository with a pipe that no one writes to."""
     return lambda project, outside: os.mkfifo(place(project, name))
 
 
 def device(name: str) -> Fill:
-    """A link to a device that never ends."""
+    """Return a repository with a link to an endless device."""
     return lambda project, outside: place(project, name).symlink_to("/dev/zero")
 
 
 def folder(name: str) -> Fill:
-    """A folder."""
+    """Return a repository with a folder of this name."""
     return lambda project, outside: place(project, name).mkdir()
 
 
 def sparse(name: str) -> Fill:
-    """A file of 2 GB that takes no room."""
+    """Return a repository with a sparse file of 2 GB."""
 
     def fill(project: Path, outside: Path) -> None:
         with place(project, name).open("wb") as file:
@@ -152,12 +152,12 @@ def sparse(name: str) -> Fill:
 
 
 def loop(name: str) -> Fill:
-    """A link to itself."""
+    """Return a repository with a link to itself."""
     return lambda project, outside: place(project, name).symlink_to(place(project, name).name)
 
 
 def place(project: Path, name: str) -> Path:
-    """The path, with its folders made."""
+    """Return the path, after creating its folders."""
     path = project / name
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.is_file():
@@ -166,4 +166,4 @@ def place(project: Path, name: str) -> Path:
 
 
 def void(_: object) -> None:
-    """Nothing, for a function that gives nothing."""
+    """Do nothing with a result."""

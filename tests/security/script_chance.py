@@ -1,6 +1,6 @@
-"""Calls of sed, awk, jq, find, fd, xargs and archivers made by chance, with dangerous constructs in odd places.
+"""Random calls of sed, awk, jq, find, fd, xargs and archivers, with dangerous constructs in odd places.
 
-Each is the words behind the program's name. Payloads write `PWN…`, run `touch PWN…`, show the variable CANARY or read
+Each is the arguments of the program. Payloads write `PWN…`, run `touch PWN…`, show the variable CANARY or read
 `../secret`; most are hidden where a parser that is wrong about brackets, slashes or line ends takes them for text.
 """
 
@@ -32,12 +32,12 @@ MUTATIONS = {
 
 
 def lines(language: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The everyday scripts and the attacks in the corpus of a language."""
+    """Return the everyday scripts and the attacks in the corpus of a language."""
     return read_corpus(language)
 
 
 def mutate(random: Random, text: str, pieces: tuple[str, ...]) -> str:
-    """A text with some of its characters left out, doubled, moved, or others put in."""
+    """Return a text with some characters removed, doubled, moved, or inserted."""
     for _ in range(random.choice((0, 1, 1, 2, 3, 5))):
         at = random.randrange(len(text) + 1)
         match random.randrange(4):
@@ -265,7 +265,7 @@ def jq(random: Random) -> list[str]:
     return [*options, text, *random.choice(([], ["data.json"], ["data.json", "--tab"]))]
 
 
-# -- find, fd and archives: words from lists, in any order
+# -- find, fd and archivers: words from lists, in any order
 
 FIND_WORDS = tuple(
     """
@@ -298,7 +298,7 @@ UNZIP_WORDS = tuple("-l -v -t -p -c -z -Z -1 -q -o -d sub -x -n -u -T -a -C -j -
 
 
 def words_of(random: Random, words: tuple[str, ...], fixed: list[str], most: int) -> list[str]:
-    """Some of these words in any order, neighbours often kept together, and the fixed ones somewhere."""
+    """Return some of these words in any order, neighbours often together, and the fixed ones somewhere."""
     found = list(fixed)
     for _ in range(random.randrange(most)):
         at, size = random.randrange(len(words)), random.choice((1, 1, 2, 4, 5))
@@ -327,7 +327,7 @@ def unzip(random: Random) -> list[str]:
 
 
 def xargs_line(random: Random) -> str:
-    """A pipeline that ends in xargs."""
+    """Return a pipeline that ends in xargs."""
     source = one_of(
         random,
         *("find . -name '*.py'", "find .", "ls", "ls -1", "ls -A", "ls -a", "ls sub", "grep -rl a .", "grep -l a f f2"),
@@ -370,7 +370,7 @@ def xargs_line(random: Random) -> str:
 
 
 def many(make: Callable[[Random], list[str]], seed: int) -> Iterator[list[str]]:
-    """Calls without end, from a seed on."""
+    """Yield calls endlessly, from a seed on."""
     while True:
         yield make(Random(seed))
         seed += 1

@@ -1,4 +1,4 @@
-"""The command lines in `script_lines.txt`: everyday ones that run unasked, and attacks that must not."""
+"""The command lines in `script_lines.txt`: everyday ones that need no approval, and attacks that do."""
 
 import shlex
 from functools import cache
@@ -8,7 +8,7 @@ CORPUS = Path(__file__).parent / "script_lines.txt"
 
 
 def corpus_lines() -> list[tuple[str, str]]:
-    """Each line with its verdict: "run" where it is judged read-only, "ask" otherwise."""
+    """Return each line with its verdict: "run" if it is judged read-only, "ask" otherwise."""
     found: list[tuple[str, str]] = []
     for row in CORPUS.read_text(encoding="utf-8").splitlines():
         if row and not row.startswith("#"):
@@ -19,7 +19,7 @@ def corpus_lines() -> list[tuple[str, str]]:
 
 @cache
 def read_corpus(program: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The scripts of a program's everyday lines, and those of its attacks."""
+    """Return the scripts of a program's everyday lines, and those of its attacks."""
     scripts: dict[str, list[str]] = {"run": [], "ask": []}
     for verdict, line in corpus_lines():
         words = shlex.split(line) if line.startswith(f"{program} ") else []

@@ -1,10 +1,10 @@
-"""Scripts made by chance; those judged read-only are really run, and must change, run, reveal and reach nothing.
+"""Random scripts; those judged read-only are really run, and must change, run, reveal and reach nothing.
 
     python -m tests.security.script_fuzz 3000 [seed] [language …]      (make fuzz-scripts N=3000)
 
-Runs, of each language, so many scripts that are judged read-only, by every implementation that is installed. A find is
-a change of the directory they run in, a program they start, a file opened for writing or outside, or the value of a
-variable on their output. Programs and files are seen by strace; without it, only changes and output are.
+Runs, for each language, this many scripts that are judged read-only, with every installed implementation. A finding is
+a change of their folder, a program they start, a file opened for writing or outside, or the value of a variable in
+their output. Programs and files are observed with strace; without it, only changes and output are checked.
 """
 
 import os
@@ -40,9 +40,9 @@ _TRACED += ",truncate,utimensat,fchmodat"
 
 @dataclass(frozen=True)
 class Language:
-    """What is made by chance and how it is run.
+    """How scripts of a language are generated and run.
 
-    name: as judged. runs: the programs that run its words. starts: further programs they may start.
+    name: as judged. runs: the programs that run its arguments. starts: further programs they may start.
     """
 
     name: str
@@ -73,13 +73,13 @@ LANGUAGES = (
 
 
 def judge_words(program: str, words: list[str]) -> Judgement | str:
-    """What clio makes of a call."""
+    """Return clio's judgement of a call."""
     call = tuple(Word(word) for word in (program, *words))
     return judge_read_only(SimpleCommand(words=call, written=call))
 
 
 def judge_line(text: str) -> Judgement | str:
-    """What clio makes of what xargs starts in a line; the other calls of the line are not judged here."""
+    """Return clio's judgement of what xargs starts in a line; other calls of the line are not judged here."""
     line = parse_command_line(text)
     if line.unknown:
         return line.unknown[0]
@@ -98,7 +98,7 @@ def judge_line(text: str) -> Judgement | str:
 
 @dataclass
 class Stage:
-    """A directory in which calls are run, and what is outside of it."""
+    """A folder in which calls are run, and its surroundings."""
 
     root: Path
     home: Path = field(init=False)
@@ -108,12 +108,12 @@ class Stage:
         self.home = self.root / "work"
         self.strace = shutil.which("strace")
         if self.strace and subprocess.run([self.strace, *_STRACE, "true"], capture_output=True, check=False).returncode:
-            self.strace = None  # too old, or not allowed here
+            self.strace = None  # too old, or not permitted here
         (self.root / "secret").write_text(f"{CANARY}\n", encoding="utf-8")
         self.build()
 
     def build(self) -> None:
-        """The directory as it was."""
+        """Restore the folder."""
         shutil.rmtree(self.home, ignore_errors=True)
         (self.home / "sub").mkdir(parents=True)
         text = "a b c\ntouch PWN8\nw PWN8\n/a/b\n3:x:y\na a\n{print}\n"
@@ -133,21 +133,21 @@ class Stage:
         (self.home / "one").unlink()
 
     def contents(self) -> dict[str, tuple[int, bytes]]:
-        """All files with their times and contents."""
+        """Return all files with their times and contents."""
         return {
             str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
             for path in sorted(self.home.rglob("*"))
         }
 
     def is_inside(self, judgement: Judgement) -> bool:
-        """Whether what a call is judged to read is inside, so that it would not be asked about."""
+        """Whether all files that a call is judged to read are inside, so that it would need no approval."""
         if any("\0" in word.text for word in judgement.paths):  # no program can be given such a name
             return False
         paths = (self.home / word.text for word in judgement.paths)
         return all(os.path.realpath(path).startswith(f"{self.home}/") or path == self.home for path in paths)
 
     def run(self, calls: list[str], language: Language) -> str:
-        """Run calls one after the other; what one of them did, "" for nothing."""
+        """Run calls one after the other; return what one of them did, "" for nothing."""
         before, log = self.contents(), self.root / "log"
         script = "ulimit -t 1 -f 20000\n" + "".join(f"{{ {call}\n}} </dev/null\n" for call in calls)
         (self.root / "batch").write_text(script, encoding="utf-8")
@@ -173,7 +173,7 @@ class Stage:
         return self.read_log(log, language) if self.strace else ""
 
     def read_log(self, log: Path, language: Language) -> str:
-        """What strace saw that may not be."""
+        """Return the forbidden operations that strace recorded."""
         programs = {run[0] for run in language.runs if run} | language.starts | {"timeout"}
         for number, line in enumerate(log.read_text("utf-8", "replace").splitlines()):
             match = _CALL.match(line)
@@ -189,7 +189,7 @@ class Stage:
                 writes = re.search(r"O_WRONLY|O_RDWR|O_CREAT", rest)
                 real = os.path.realpath(self.home / path)
                 inside = f"{real}/".startswith(f"{self.home}/") or real == str(self.root / "batch")
-                # GNU find opens the root for nothing but its number.
+                # GNU find opens the root only for its number.
                 known = path == "/" or path.startswith("/proc/self/") or real.startswith(_SYSTEM)
                 if (writes and not real.startswith("/dev/")) or not (inside or known or "ENOENT" in rest):
                     return line
@@ -199,7 +199,7 @@ class Stage:
 
 
 def spell(language: Language, words: list[str]) -> list[str]:
-    """A call as the lines of a shell that run it, one for each implementation installed."""
+    """Return a call as shell lines that run it, one for each installed implementation."""
     if language.whole_line:
         return words
     bound = ["timeout", "0.2"] if any(_LOOPS.search(word) for word in words) else []
@@ -207,7 +207,7 @@ def spell(language: Language, words: list[str]) -> list[str]:
 
 
 def hunt(number: int, seed: int, names: tuple[str, ...] = ()) -> tuple[list[tuple[str, str]], Counter[str]]:
-    """Finds among so many scripts of each language that are judged read-only, and the counts of what was done."""
+    """Return findings among this many read-only scripts of each language, and the counts."""
     finds: list[tuple[str, str]] = []
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -239,7 +239,7 @@ def hunt(number: int, seed: int, names: tuple[str, ...] = ()) -> tuple[list[tupl
 
 
 def search(stage: Stage, calls: list[str], language: Language) -> list[tuple[str, str]]:
-    """The calls of a batch that did something, found by halves."""
+    """Return the calls of a batch that did something, found by bisection."""
     if not calls or not (why := stage.run(calls, language)):
         return []
     if len(calls) == 1:
@@ -249,7 +249,7 @@ def search(stage: Stage, calls: list[str], language: Language) -> list[tuple[str
 
 
 def main() -> int:
-    """Print what was found; 1 where it is anything."""
+    """Print the findings; return 1 if there are any."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     finds, counts = hunt(number, seed, tuple(sys.argv[3:]))

@@ -1,8 +1,8 @@
-"""Random secrets in the places that say so: every kind of file, command, header and sentence, by seed.
+"""Random secrets in contexts that identify them: every kind of file, command, header and sentence, by seed.
 
-A case is made of a value, a name where the place takes one, and a frame; small differences in spacing, quotation marks,
-indentation, line ends and what stands around it are chosen by the same seed. Values hold letters and digits by chance,
-sometimes with symbols, sometimes only small letters; some are such as users choose.
+A case consists of a value, a name if the context has one, and a frame; small differences in spacing, quotation marks,
+indentation, line endings and surroundings are chosen by the same seed. Values are random letters and digits, sometimes
+with symbols, sometimes only lower-case letters; some are like those that users choose.
 """
 
 # ruff: noqa: E501 - a table of expressions and frames reads better with one a line
@@ -38,15 +38,15 @@ NAMES = (*PASSWORD_NAMES, *SECRET_NAMES)
 
 
 def identifier(name: str) -> str:
-    """The name as a program may have it."""
+    """Return the name as a program may have it."""
     return name.replace(".", "_").replace("-", "_")
 
 
 class Chance(random.Random):
-    """A random source with what the cases need."""
+    """A random source with the values that cases need."""
 
     def value(self, symbols: str = "") -> str:
-        """A secret of 8 to 20 letters and digits, or with symbols among them, or one of those users choose."""
+        """Return a secret of 8 to 20 letters and digits, or with symbols, or one like those that users choose."""
         sort = self.random()
         if symbols and sort < 0.3:
             size = self.randint(8, 20)
@@ -58,15 +58,15 @@ class Chance(random.Random):
         return "".join(self.choices(letters, k=self.randint(8, 20)))
 
     def name(self) -> str:
-        """The name of a secret."""
+        """Return the name of a secret."""
         return self.choice(NAMES)
 
     def host(self) -> str:
-        """The address of a server."""
+        """Return the address of a server."""
         return self.choice(["db.example.com", "localhost", "10.0.0.5", "prod-db-1.internal"])
 
     def user(self) -> str:
-        """The name of a user."""
+        """Return the name of a user."""
         return self.choice(["app", "root", "admin", "bob", "svc_deploy", "alice@example.com"])
 
 
@@ -392,7 +392,7 @@ FORMS: dict[str, Maker] = {
         "imap_pass={s}\n",
     ),
 }
-"""Further forms of each class: with random values of letters and digits."""
+"""Further forms of each class, with random values of letters and digits."""
 
 
 CONTEXTS: dict[str, Maker] = {
@@ -798,7 +798,7 @@ CONTEXTS: dict[str, Maker] = {
 
 
 def in_contexts(seeds: range, each: int = 4, makers: dict[str, Maker] = CONTEXTS) -> Iterator[Placed]:
-    """So many cases of every context for each seed."""
+    """Return this many cases of every context for each seed."""
     for seed in seeds:
         for kind, make in makers.items():
             for number in range(each):
@@ -807,7 +807,7 @@ def in_contexts(seeds: range, each: int = 4, makers: dict[str, Maker] = CONTEXTS
 
 
 def leaks(said: str, case: Placed) -> bool:
-    """Whether six letters on end of a secret are left, or all of a shorter one; marks do not count."""
+    """Whether six consecutive letters of a secret remain, or all of a shorter one; marks do not count."""
     from clio.security.redaction.secret_patterns import MARKER
 
     said = MARKER.sub("\0", said)

@@ -1,6 +1,6 @@
-"""Sixty kinds of credentials and more, made by lot when the tests run, in the places where secrets stand.
+"""More than sixty kinds of random credentials, generated when the tests run, in the contexts where secrets occur.
 
-Nothing that looks like a key is written here: beginnings are put together of halves.
+Nothing that looks like a key is written here: prefixes are joined from halves.
 """
 
 import base64
@@ -18,8 +18,8 @@ PASSWORD = ALNUM + "!#%^*_~?"
 _TAIL = 8
 
 
-class Lot:
-    """Letters by lot, at least one of each sort the alphabet has."""
+class RandomLetters:
+    """Random letters, at least one of each kind in the alphabet."""
 
     def __init__(self, seed: str) -> None:
         self.chance = random.Random(seed)
@@ -32,28 +32,28 @@ class Lot:
         return "".join(drawn)
 
 
-Maker = Callable[[Lot], str]
+Maker = Callable[[RandomLetters], str]
 
 
 def _begins(first: str, second: str, size: int, letters: str = ALNUM) -> Maker:
-    return lambda lot: first + second + lot(size, letters)
+    return lambda letters_of: first + second + letters_of(size, letters)
 
 
-def _jwt(lot: Lot) -> str:
+def _jwt(letters_of: RandomLetters) -> str:
     head = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT"}').decode().rstrip("=")
-    body = base64.urlsafe_b64encode(f'{{"sub":"{lot(12)}","iat":1700000000}}'.encode()).decode().rstrip("=")
-    return f"{head}.{body}.{lot(43, URLSAFE)}"
+    body = base64.urlsafe_b64encode(f'{{"sub":"{letters_of(12)}","iat":1700000000}}'.encode()).decode().rstrip("=")
+    return f"{head}.{body}.{letters_of(43, URLSAFE)}"
 
 
 def _block(name: str, lines: int = 8) -> Maker:
-    def make(lot: Lot) -> str:
-        body = "\n".join(lot(64, BASE64) for _ in range(lines))
+    def make(letters_of: RandomLetters) -> str:
+        body = "\n".join(letters_of(64, BASE64) for _ in range(lines))
         return f"-----BEGIN {name}PRIVATE KEY-----\n{body}\n-----END {name}PRIVATE KEY-----"
 
     return make
 
 
-# Known by their own form wherever they stand.
+# Recognized by their own form anywhere.
 FORMS: dict[str, Maker] = {
     "openai": _begins("sk", "-", 48),
     "openai-project": _begins("sk", "-proj-", 120, URLSAFE),
@@ -69,12 +69,22 @@ FORMS: dict[str, Maker] = {
     "github": _begins("gh", "p_", 36),
     "github-oauth": _begins("gh", "o_", 36),
     "github-server": _begins("gh", "s_", 36),
-    "github-fine": lambda lot: "github" + "_pat_" + lot(22) + "_" + lot(59),
+    "github-fine": lambda letters_of: "github" + "_pat_" + letters_of(22) + "_" + letters_of(59),
     "gitlab": _begins("gl", "pat-", 20),
-    "slack-bot": lambda lot: "xo" + "xb-" + lot(12, DIGITS) + "-" + lot(12, DIGITS) + "-" + lot(24),
-    "slack-app": lambda lot: "xa" + "pp-1-A" + lot(10, CAPITALS) + "-" + lot(13, DIGITS) + "-" + lot(64, HEX),
-    "slack-hook": lambda lot: (
-        "https://hooks." + "slack.com/services/T" + lot(8, CAPITALS) + "/B" + lot(8, CAPITALS) + "/" + lot(24)
+    "slack-bot": lambda letters_of: (
+        "xo" + "xb-" + letters_of(12, DIGITS) + "-" + letters_of(12, DIGITS) + "-" + letters_of(24)
+    ),
+    "slack-app": lambda letters_of: (
+        "xa" + "pp-1-A" + letters_of(10, CAPITALS) + "-" + letters_of(13, DIGITS) + "-" + letters_of(64, HEX)
+    ),
+    "slack-hook": lambda letters_of: (
+        "https://hooks."
+        + "slack.com/services/T"
+        + letters_of(8, CAPITALS)
+        + "/B"
+        + letters_of(8, CAPITALS)
+        + "/"
+        + letters_of(24)
     ),
     "stripe": _begins("sk", "_live_", 24),
     "stripe-restricted": _begins("rk", "_live_", 24),
@@ -82,12 +92,12 @@ FORMS: dict[str, Maker] = {
     "huggingface": _begins("hf", "_", 34),
     "npm": _begins("np", "m_", 36),
     "pypi": _begins("py", "pi-", 160, URLSAFE),
-    "sendgrid": lambda lot: "S" + "G." + lot(22, URLSAFE) + "." + lot(43, URLSAFE),
+    "sendgrid": lambda letters_of: "S" + "G." + letters_of(22, URLSAFE) + "." + letters_of(43, URLSAFE),
     "twilio": _begins("S", "K", 32, HEX),
-    "telegram": lambda lot: lot(10, "123456789") + ":A" + "A" + lot(33, URLSAFE),
-    "discord": lambda lot: "M" + lot(25) + "." + lot(6) + "." + lot(38, URLSAFE),
-    "discord-hook": lambda lot: (
-        "https://dis" + "cord.com/api/webhooks/" + lot(18, "123456789") + "/" + lot(68, URLSAFE)
+    "telegram": lambda letters_of: letters_of(10, "123456789") + ":A" + "A" + letters_of(33, URLSAFE),
+    "discord": lambda letters_of: "M" + letters_of(25) + "." + letters_of(6) + "." + letters_of(38, URLSAFE),
+    "discord-hook": lambda letters_of: (
+        "https://dis" + "cord.com/api/webhooks/" + letters_of(18, "123456789") + "/" + letters_of(68, URLSAFE)
     ),
     "digitalocean": _begins("do", "p_v1_", 64, HEX),
     "replicate": _begins("r8", "_", 37),
@@ -101,11 +111,11 @@ FORMS: dict[str, Maker] = {
     "linear": _begins("lin", "_api_", 40),
     "notion": _begins("nt", "n_", 46),
     "figma": _begins("fi", "gd_", 40, URLSAFE),
-    "postman": lambda lot: "PM" + "AK-" + lot(24, HEX) + "-" + lot(34, HEX),
+    "postman": lambda letters_of: "PM" + "AK-" + letters_of(24, HEX) + "-" + letters_of(34, HEX),
     "newrelic": _begins("NR", "AK-", 27, CAPITALS),
-    "grafana": lambda lot: "gl" + "sa_" + lot(32) + "_" + lot(8, HEX),
+    "grafana": lambda letters_of: "gl" + "sa_" + letters_of(32) + "_" + letters_of(8, HEX),
     "sentry": _begins("snt", "rys_", 80),
-    "tailscale": lambda lot: "ts" + "key-auth-" + lot(12) + "-" + lot(32),
+    "tailscale": lambda letters_of: "ts" + "key-auth-" + letters_of(12) + "-" + letters_of(32),
     "atlassian": _begins("AT", "ATT3", 180, URLSAFE),
     "supabase": _begins("sb", "p_", 40, HEX),
     "rubygems": _begins("ruby", "gems_", 48, HEX),
@@ -114,63 +124,65 @@ FORMS: dict[str, Maker] = {
     "bitbucket": _begins("AT", "BB", 32),
     "trello": _begins("AT", "TA", 64, HEX),
     "gitlab-runner": _begins("GR13", "48941", 20, URLSAFE),
-    "onepassword": lambda lot: "A" + "3-" + "-".join(lot(n, CAPITALS) for n in (6, 6, 5, 5, 5, 5)),
+    "onepassword": lambda letters_of: "A" + "3-" + "-".join(letters_of(n, CAPITALS) for n in (6, 6, 5, 5, 5, 5)),
     "adobe": _begins("p8", "e-", 32),
-    "airtable": lambda lot: "pa" + "t" + lot(14) + "." + lot(64, HEX),
+    "airtable": lambda letters_of: "pa" + "t" + letters_of(14) + "." + letters_of(64, HEX),
     "alibaba": _begins("LT", "AI", 20),
     "artifactory": _begins("AK", "Cp", 69),
     "bedrock": _begins("AB", "SK", 128),
-    "azure-app": lambda lot: lot(3) + lot(1, DIGITS) + "Q" + "~" + lot(34, URLSAFE),
-    "braintree": lambda lot: "access_" + "token$production$" + lot(16, HEX) + "$" + lot(32, HEX),
+    "azure-app": lambda letters_of: letters_of(3) + letters_of(1, DIGITS) + "Q" + "~" + letters_of(34, URLSAFE),
+    "braintree": lambda letters_of: "access_" + "token$production$" + letters_of(16, HEX) + "$" + letters_of(32, HEX),
     "buildkite": _begins("bk", "ua_", 40, HEX),
-    "circleci": lambda lot: "CCI" + "PAT_" + lot(22) + "_" + lot(40, HEX),
+    "circleci": lambda letters_of: "CCI" + "PAT_" + letters_of(22) + "_" + letters_of(40, HEX),
     "clickhouse": _begins("4b", "1d", 38),
-    "cloudflare": lambda lot: "v1" + ".0-" + lot(24, HEX) + "-" + lot(146, HEX),
+    "cloudflare": lambda letters_of: "v1" + ".0-" + letters_of(24, HEX) + "-" + letters_of(146, HEX),
     "contentful": _begins("CF", "PAT-", 43, URLSAFE),
     "deno": _begins("dd", "p_", 36),
     "doppler": _begins("dp", ".pt.", 43),
     "dropbox": _begins("s", "l.u.", 140, URLSAFE),
     "duffel": _begins("duf", "fel_live_", 43, URLSAFE),
-    "dynatrace": lambda lot: "dt" + "0c01." + lot(24, CAPITALS) + "." + lot(64, CAPITALS),
+    "dynatrace": lambda letters_of: "dt" + "0c01." + letters_of(24, CAPITALS) + "." + letters_of(64, CAPITALS),
     "easypost": _begins("EZ", "AK", 54),
     "elevenlabs": _begins("s", "k_", 48, HEX),
     "facebook": _begins("EA", "A", 160),
     "fireworks": _begins("f", "w_", 24),
-    "flutterwave": lambda lot: "FLW" + "SECK-" + lot(32, HEX) + "-X",
+    "flutterwave": lambda letters_of: "FLW" + "SECK-" + letters_of(32, HEX) + "-X",
     "fly": _begins("fo", "1_", 43, URLSAFE),
     "google-refresh": _begins("1/", "/0", 60, URLSAFE),
-    "harness": lambda lot: "pa" + "t." + lot(22, URLSAFE) + "." + lot(24, HEX) + "." + lot(20),
+    "harness": lambda letters_of: (
+        "pa" + "t." + letters_of(22, URLSAFE) + "." + letters_of(24, HEX) + "." + letters_of(20)
+    ),
     "heroku": _begins("HR", "KU-AA", 58, URLSAFE),
-    "hubspot": lambda lot: "pa" + "t-na1-" + "-".join(lot(n, HEX) for n in (8, 4, 4, 4, 12)),
+    "hubspot": lambda letters_of: "pa" + "t-na1-" + "-".join(letters_of(n, HEX) for n in (8, 4, 4, 4, 12)),
     "infracost": _begins("ic", "o-", 32),
-    "jina": lambda lot: "ji" + "na_" + lot(32, HEX) + lot(28, URLSAFE),
-    "launchdarkly": lambda lot: "sd" + "k-" + "-".join(lot(n, HEX) for n in (8, 4, 4, 4, 12)),
-    "mailchimp": lambda lot: lot(32, HEX) + "-u" + "s12",
-    "mapbox": lambda lot: "s" + "k.ey" + "J" + lot(60) + "." + lot(22),
-    "maxmind": lambda lot: lot(6) + "_" + lot(29) + "_m" + "mk",
+    "jina": lambda letters_of: "ji" + "na_" + letters_of(32, HEX) + letters_of(28, URLSAFE),
+    "launchdarkly": lambda letters_of: "sd" + "k-" + "-".join(letters_of(n, HEX) for n in (8, 4, 4, 4, 12)),
+    "mailchimp": lambda letters_of: letters_of(32, HEX) + "-u" + "s12",
+    "mapbox": lambda letters_of: "s" + "k.ey" + "J" + letters_of(60) + "." + letters_of(22),
+    "maxmind": lambda letters_of: letters_of(6) + "_" + letters_of(29) + "_m" + "mk",
     "neon": _begins("na", "pi_", 64, string.ascii_lowercase + DIGITS),
     "netlify": _begins("nf", "p_", 36),
     "nuget": _begins("oy", "2", 43, string.ascii_lowercase + DIGITS),
     "octopus": _begins("AP", "I-", 26, CAPITALS),
     "openshift": _begins("sha", "256~", 43, URLSAFE),
     "bcrypt": _begins("$2", "b$12$", 53),
-    "sha-crypt": lambda lot: "$" + "6$" + lot(16) + "$" + lot(86),
-    "argon2": lambda lot: "$ar" + "gon2id$v=19$m=65536,t=3,p=4$" + lot(22) + "$" + lot(43),
-    "pinecone": lambda lot: "pc" + "sk_" + lot(6) + "_" + lot(63),
-    "plaid": lambda lot: "access" + "-production-" + "-".join(lot(n, HEX) for n in (8, 4, 4, 4, 12)),
+    "sha-crypt": lambda letters_of: "$" + "6$" + letters_of(16) + "$" + letters_of(86),
+    "argon2": lambda letters_of: "$ar" + "gon2id$v=19$m=65536,t=3,p=4$" + letters_of(22) + "$" + letters_of(43),
+    "pinecone": lambda letters_of: "pc" + "sk_" + letters_of(6) + "_" + letters_of(63),
+    "plaid": lambda letters_of: "access" + "-production-" + "-".join(letters_of(n, HEX) for n in (8, 4, 4, 4, 12)),
     "planetscale": _begins("psc", "ale_tkn_", 43, URLSAFE),
     "prefect": _begins("pn", "u_", 36),
     "pulumi": _begins("pu", "l-", 40, HEX),
     "readme": _begins("rd", "me_", 70, string.ascii_lowercase + DIGITS),
     "render": _begins("rn", "d_", 32),
-    "resend": lambda lot: "r" + "e_" + lot(8) + "_" + lot(24),
-    "sendinblue": lambda lot: "xkey" + "sib-" + lot(64, HEX) + "-" + lot(16),
+    "resend": lambda letters_of: "r" + "e_" + letters_of(8) + "_" + letters_of(24),
+    "sendinblue": lambda letters_of: "xkey" + "sib-" + letters_of(64, HEX) + "-" + letters_of(16),
     "sonar": _begins("sq", "u_", 40, HEX),
     "sourcegraph": _begins("sg", "p_", 40, HEX),
     "square": _begins("sq", "0atp-", 22, URLSAFE),
     "supabase-secret": _begins("sb", "_secret_", 31, URLSAFE),
     "tavily": _begins("tv", "ly-", 32),
-    "terraform": lambda lot: lot(14) + ".at" + "lasv1." + lot(67, URLSAFE),
+    "terraform": lambda letters_of: letters_of(14) + ".at" + "lasv1." + letters_of(67, URLSAFE),
     "typeform": _begins("tf", "p_", 59, URLSAFE),
     "voyage": _begins("p", "a-", 43, URLSAFE),
     "woocommerce": _begins("c", "k_", 40, HEX),
@@ -182,22 +194,22 @@ FORMS: dict[str, Maker] = {
     "encrypted-key": _block("ENCRYPTED "),
     "ec-key": _block("EC ", 3),
 }
-# Known by the name they are given.
+# Recognized by their name.
 NAMED: dict[str, tuple[str, Maker]] = {
-    "password": ("DB_PASSWORD", lambda lot: lot(16, PASSWORD)),
-    "aws-secret": ("AWS_SECRET_ACCESS_KEY", lambda lot: lot(40, BASE64)),
-    "azure-secret": ("AZURE_CLIENT_SECRET", lambda lot: lot(40, ALNUM + "~_.-")),
-    "api-key": ("MISTRAL_API_KEY", lambda lot: lot(32)),
-    "django-key": ("SECRET_KEY", lambda lot: lot(50, ALNUM + "!@%^*-_=+")),
-    "rails-key": ("SECRET_KEY_BASE", lambda lot: lot(128, HEX)),
-    "auth-token": ("TWILIO_AUTH_TOKEN", lambda lot: lot(32, HEX)),
-    "access-token": ("ACCESS_TOKEN", lambda lot: lot(64, URLSAFE)),
-    "heroku-key": ("HEROKU_API_KEY", lambda lot: "-".join(lot(n, HEX) for n in (8, 4, 4, 4, 12))),
-    "backslashes": ("secret_key", lambda lot: lot(3, "abc") + "\\" + lot(24)),
+    "password": ("DB_PASSWORD", lambda letters_of: letters_of(16, PASSWORD)),
+    "aws-secret": ("AWS_SECRET_ACCESS_KEY", lambda letters_of: letters_of(40, BASE64)),
+    "azure-secret": ("AZURE_CLIENT_SECRET", lambda letters_of: letters_of(40, ALNUM + "~_.-")),
+    "api-key": ("MISTRAL_API_KEY", lambda letters_of: letters_of(32)),
+    "django-key": ("SECRET_KEY", lambda letters_of: letters_of(50, ALNUM + "!@%^*-_=+")),
+    "rails-key": ("SECRET_KEY_BASE", lambda letters_of: letters_of(128, HEX)),
+    "auth-token": ("TWILIO_AUTH_TOKEN", lambda letters_of: letters_of(32, HEX)),
+    "access-token": ("ACCESS_TOKEN", lambda letters_of: letters_of(64, URLSAFE)),
+    "heroku-key": ("HEROKU_API_KEY", lambda letters_of: "-".join(letters_of(n, HEX) for n in (8, 4, 4, 4, 12))),
+    "backslashes": ("secret_key", lambda letters_of: letters_of(3, "abc") + "\\" + letters_of(24)),
 }
 KINDS = (*FORMS, *NAMED, "url-password", "basic-header", "bearer-header", "storage-string", "login", "other names")
 
-# In each the secret stands for {s}; in those for names, {n} and {N} are the name in small letters and in capitals.
+# In each, {s} is the secret; in those for names, {n} and {N} are the name in lower and upper case.
 PLACES: dict[str, str] = {
     "plain": "{s}",
     "prose": "Use {s} to sign in, please.\n",
@@ -251,50 +263,50 @@ class Placed:
 
 
 def placed(seeds: range = range(3)) -> Iterator[Placed]:
-    """Every kind in every place it may stand in, so many times with other letters."""
+    """Return every kind in every context, this many times with other letters."""
     for seed in seeds:
         for kind, make in FORMS.items():
             for place, frame in PLACES.items():
-                secret = make(Lot(f"{kind}/{place}/{seed}"))
+                secret = make(RandomLetters(f"{kind}/{place}/{seed}"))
                 if "\n" in secret and place in _ONE_LINE:
                     secret = secret.replace("\n", "\\n")
                 yield Placed(kind, place, frame.format(s=secret), secret)
         for kind, (name, make) in NAMED.items():
             for place, frame in NAMED_PLACES.items():
-                secret = make(Lot(f"{kind}/{place}/{seed}"))
+                secret = make(RandomLetters(f"{kind}/{place}/{seed}"))
                 yield Placed(kind, place, frame.format(s=secret, N=name.upper(), n=name.lower()), secret)
         yield from _strings(seed)
 
 
 def _strings(seed: int) -> Iterator[Placed]:
-    """Secrets inside longer strings of their own."""
-    lot = Lot(f"strings/{seed}")
+    """Return secrets inside longer strings."""
+    letters_of = RandomLetters(f"strings/{seed}")
     for scheme in ("postgres", "mysql", "redis", "amqp", "mongodb+srv", "https", "ftp"):
-        secret = lot(14, ALNUM + "!*_~")
+        secret = letters_of(14, ALNUM + "!*_~")
         yield Placed("url-password", scheme, f"url = {scheme}://app:{secret}@db.example.com:5432/app\n", secret)
     for place, frame in {"curl": '-H "Authorization: {x} {s}"\n', "http": "authorization: {x} {s}\r\n"}.items():
-        basic = base64.b64encode(f"user:{lot(14)}".encode()).decode()
+        basic = base64.b64encode(f"user:{letters_of(14)}".encode()).decode()
         yield Placed("basic-header", place, frame.format(x="Basic", s=basic), basic.rstrip("="))
-        bearer = lot(40, URLSAFE)
+        bearer = letters_of(40, URLSAFE)
         yield Placed("bearer-header", place, frame.format(x="Bearer", s=bearer), bearer)
-    secret = lot(14, ALNUM + "!*_~")
+    secret = letters_of(14, ALNUM + "!*_~")
     yield Placed("login", "netrc", f"machine api.example.com login bob password {secret}\n", secret)
     yield Placed("login", "curl", f"curl -s -u bob:{secret} https://api.example.com/\n", secret)
     yield Placed("login", "docker", f'{{"auths": {{"r.example": {{"auth": "{basic}"}}}}}}\n', basic.rstrip("="))
     yield Placed("login", "npm", f"//registry.example/:_auth={basic}\n", basic.rstrip("="))
     for name in ("OPENAI_KEY", "EXT_PAT", "NPM_AUTH", "API Key", "PHPSESSID", "pass"):
-        secret = lot(32)
+        secret = letters_of(32)
         yield Placed("other names", name, f"{name}={secret}\n" if name != "API Key" else f"API Key: {secret}\n", secret)
-    bot = FORMS["telegram"](lot)
+    bot = FORMS["telegram"](letters_of)
     yield Placed("telegram", "address of the server", f"https://api.telegram.org/bot{bot}/sendMessage\n", bot)
-    key = lot(86, BASE64)
+    key = letters_of(86, BASE64)
     text = f"DefaultEndpointsProtocol=https;AccountName=x;AccountKey={key}==;EndpointSuffix=core.windows.net\n"
     yield Placed("storage-string", "connection string", text, key)
 
 
 @dataclass(frozen=True)
 class Halved:
-    """A secret that two messages have between them."""
+    """A secret split between two messages."""
 
     kind: str
     place: str
@@ -304,7 +316,7 @@ class Halved:
 
 
 def halved(seeds: range = range(1)) -> Iterator[Halved]:
-    """Every kind in every place, cut in two: a job's output that is asked for twice, and the pages of a file."""
+    """Return every kind in every context, cut in two: a job's output read twice, and the pages of a file."""
     for case in placed(seeds):
         chance = random.Random(case.text)
         if "PRIVATE KEY" in case.secret:
@@ -331,14 +343,14 @@ _PAGES: dict[str, Callable[[list[str], int], str]] = {
 
 
 def leaves_a_tail(said: list[str], case: Halved) -> bool:
-    """Whether the last eight letters of a secret are still in the second message; any of a key block, in either."""
+    """Whether the last eight letters of a secret are in the second message, or any of a key block in either."""
     if "PRIVATE KEY" in case.secret:
         return any(survives(text, Placed(case.kind, case.place, text, case.secret)) for text in said)
     return len(case.rest) >= _TAIL and case.rest[-_TAIL:] in MARKER.sub("", said[-1])
 
 
 def survives(text: str, case: Placed) -> bool:
-    """Whether any stretch of a secret, eight letters long, is still there; a key block's by its lines."""
+    """Whether any eight consecutive letters of a secret remain; of a key block by its lines."""
     body, text = case.secret, MARKER.sub("", text)
     for name in ("https://hooks." + "slack.com/services/", "https://dis" + "cord.com/api/webhooks/"):
         body = body.removeprefix(name)

@@ -1,4 +1,4 @@
-"""Secrets in the forms that files, commands, logs and sentences have, each with every kind of value people choose."""
+"""Secrets in the forms of files, commands, logs and sentences, each with every kind of value that people choose."""
 
 # ruff: noqa: E501 - a table of forms reads better with several a line
 
@@ -23,7 +23,7 @@ NAMES = (
 
 
 class SecretForm(NamedTuple):
-    """A text with a secret in it: the form of the text, the family of the value, and what must not survive."""
+    """A text with a secret: the form of the text, the family of the value, and what must not remain."""
 
     form: str
     family: str
@@ -36,7 +36,7 @@ def _is_mixed(value: str) -> bool:
 
 
 def draw_random(chance: random.Random) -> str:
-    """Letters and digits, 8 to 20 of them, both present."""
+    """Return 8 to 20 letters and digits, both present."""
     while not _is_mixed(value := "".join(chance.choices(_LETTERS_AND_DIGITS, k=chance.randint(8, 20)))):
         pass
     return value
@@ -72,7 +72,7 @@ FAMILIES = {
     "like an algorithm": _draw_algorithm,
 }
 
-# {n}: the name as it is; {i}: as an identifier; {N}: in capitals; {v}: the value.
+# {n}: the name unchanged; {i}: as an identifier; {N}: in capitals; {v}: the value.
 NAMED_FORMS = (
     "server:\n  host: db\n  {n}: {v}\n  port: 1\n", 'db:\n  {n}: "{v}"\n', "- {n}: {v}\n", "{n}:\n  {v}\nuser: app\n",
     "{n}: |\n  {v}\nuser: app\n", "env:\n  - name: {N}\n    value: {v}\n", "environment:\n  - {N}={v}\n", "# {n}: {v}\n",
@@ -112,7 +112,7 @@ REFERENCES = (
 
 
 def list_secrets(seed: int, each: int = 2) -> Iterator[SecretForm]:
-    """Every form with values of every family, so many of each."""
+    """Return every form with values of every family, this many of each."""
     chance = random.Random(seed)
     for form in (*NAMED_FORMS, *OTHER_FORMS):
         for family, draw in FAMILIES.items():
@@ -121,7 +121,7 @@ def list_secrets(seed: int, each: int = 2) -> Iterator[SecretForm]:
 
 
 def list_random_values(seed: int, number: int) -> Iterator[SecretForm]:
-    """Random letters and digits behind a secret's name, in the plain assignments of files and shells."""
+    """Return random letters and digits after a secret's name, in simple assignments of files and shells."""
     chance = random.Random(seed)
     plain = (
         "{n}: {v}\n",
@@ -137,14 +137,14 @@ def list_random_values(seed: int, number: int) -> Iterator[SecretForm]:
 
 
 def list_references() -> Iterator[str]:
-    """Names whose value is a placeholder or a reference."""
+    """Return names whose value is a placeholder or a reference."""
     for value in REFERENCES:
         for form in ("{n}: {v}\n", "{N}={v}\n", "{n} = {v}\n"):
             yield form.format(n="db_password", N="DB_PASSWORD", v=value)
 
 
 def list_encoded(seed: int, number: int) -> Iterator[SecretForm]:
-    """Private keys and lines of an environment in base64, bare and in files; Kubernetes data around its kind."""
+    """Return private keys and environment lines in base64, alone and in files, and Kubernetes data near its kind."""
     chance = random.Random(seed)
     for _ in range(number):
         body = base64.encodebytes(chance.randbytes(400)).decode()

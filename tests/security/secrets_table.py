@@ -1,4 +1,4 @@
-"""Made-up secrets, put together from pieces when the tests run, so that none stands in the repository."""
+"""Made-up secrets, joined from pieces when the tests run, so that none is in the repository."""
 
 import random
 import string
@@ -10,7 +10,7 @@ BASE64 = ALNUM + "+/"
 
 
 def drawn(size: int, letters: str = ALNUM, seed: int = 1) -> str:
-    """Random letters with at least one digit, one capital and one small letter where the alphabet has them."""
+    """Return random letters with at least one digit, capital and lower-case letter if the alphabet has them."""
     chance = random.Random(f"{seed}/{size}/{letters}")
     body = "".join(chance.choices(letters, k=size - 3))
     kinds = [
@@ -22,7 +22,7 @@ def drawn(size: int, letters: str = ALNUM, seed: int = 1) -> str:
 
 
 def keys() -> list[tuple[str, str]]:
-    """Keys that are known by their own form: kind and text."""
+    """Return keys recognized by their own form: kind and text."""
     capitals = string.ascii_uppercase + "234567"
     return [
         ("openai-key", "sk" + "-" + drawn(48)),
@@ -70,7 +70,7 @@ def keys() -> list[tuple[str, str]]:
 
 
 def in_context() -> list[tuple[str, str, str]]:
-    """Secrets that are known by what stands around them: kind, whole text, and the part that must go."""
+    """Return secrets recognized by their context: kind, complete text, and the part that must be removed."""
     password, token, hexed = "tr0ub4dor" + "&" + drawn(6), drawn(40), drawn(40, HEX)
     block = "\n".join(drawn(64, BASE64, seed) for seed in range(12))
     pem = f"-----BEGIN {'RSA '}PRIVATE KEY-----\n{block}\n-----END {'RSA '}PRIVATE KEY-----"

@@ -1,4 +1,4 @@
-"""Who may do what in which mode, and what an answer changes."""
+"""Who may do what in which mode, and the effect of an answer."""
 
 import os
 from pathlib import Path
@@ -43,12 +43,12 @@ def kind(verdict: Allow | Ask | Deny) -> str:
 
 
 def judged(root: Path, action: Action, **settings: object) -> dict[str, str]:
-    """The kind of verdict in each mode."""
+    """Return the kind of verdict in each mode."""
     modes: tuple[ApprovalMode, ...] = ("ask", "edits", "all", "plan")
     return {mode: kind(policy(root, mode, **settings).judge(action)) for mode in modes}
 
 
-def test_reads(root: Path) -> None:
+def test_reads_in_each_mode(root: Path) -> None:
     inside, outside = (
         ReadFiles(paths=(root / "app.py",)),
         ReadFiles(paths=(root / "app.py", root.parent / "outside.txt")),
@@ -57,19 +57,19 @@ def test_reads(root: Path) -> None:
     assert judged(root, outside) == {"ask": "ask", "edits": "ask", "all": "allow", "plan": "ask"}
 
 
-def test_writes(root: Path) -> None:
+def test_writes_in_each_mode(root: Path) -> None:
     assert judged(root, write(root / "app.py")) == {"ask": "ask", "edits": "allow", "all": "allow", "plan": "deny"}
 
 
 @pytest.mark.parametrize("name", [".git/config", ".git/hooks/pre-commit", "sub/.git/config", ".GIT/config"])
-def test_writes_that_decide_what_runs_later(root: Path, name: str) -> None:
+def test_writes_to_files_that_run_later(root: Path, name: str) -> None:
     expected = {"ask": "ask", "edits": "ask", "all": "allow", "plan": "deny"}
     assert written(root, name) == expected
     assert judged(root, RunCommand(command=f"echo x > {name}", cwd=root))["edits"] == "ask"
 
 
 @pytest.mark.parametrize("name", [".clio/config.yaml", ".mcp.json", "sub/.clio/mcp.yaml", ".Claude/Skills/a/run.sh"])
-def test_writes_that_decide_what_clio_does_are_asked_in_every_mode(root: Path, name: str) -> None:
+def test_writes_to_clios_configuration_need_approval_in_every_mode(root: Path, name: str) -> None:
     expected = {"ask": "ask", "edits": "ask", "all": "ask", "plan": "deny"}
     assert written(root, name) == expected
     assert judged(root, RunCommand(command=f"echo x > {name}", cwd=root)) == expected
@@ -83,14 +83,14 @@ def test_writes_that_decide_what_clio_does_are_asked_in_every_mode(root: Path, n
 
 
 def written(root: Path, name: str) -> dict[str, str]:
-    """The verdicts on a write to it among others, and on a move to it, which are the same."""
+    """Return the verdicts on a write to it among others, and on a move to it, which are equal."""
     found = judged(root, write(root / "app.py", root / name))
     moved = FileChange(path=root / "app.py", kind="move", before="a", after="a", moved_to=root / name)
     assert judged(root, ChangeFiles(changes=(moved,))) == found
     return found
 
 
-def test_writes_outside_and_to_the_users_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_outside_and_to_the_users_own_files(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"ask": "ask", "edits": "ask", "plan": "deny"}
     assert judged(root, write(root.parent / "outside.txt")) == {**asked, "all": "allow"}
     assert judged(root, write(root / "home" / "styles.json"), clio_home=root / "home") == {**asked, "all": "ask"}
@@ -118,13 +118,13 @@ def test_other_project_files_of_clio_are_ordinary(root: Path) -> None:
         ("rm -rf /", "deny", "deny", "deny"),
     ],
 )
-def test_commands(root: Path, line: str, ask: str, edits: str, plan: str) -> None:
+def test_commands_in_each_mode(root: Path, line: str, ask: str, edits: str, plan: str) -> None:
     every = "deny" if ask == "deny" else "allow"
     expected = {"ask": ask, "edits": edits, "all": every, "plan": plan}
     assert judged(root, RunCommand(command=line, cwd=root)) == expected
 
 
-def test_a_link_that_cannot_be_read_leads_outside(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_link_counts_as_leading_outside(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system refuses to read some links, such as those of another user's process in /proc."""
     (root / "locked").symlink_to("elsewhere")
     read_link = os.readlink
@@ -140,13 +140,13 @@ def test_a_link_that_cannot_be_read_leads_outside(root: Path, monkeypatch: pytes
     assert judged(root, RunCommand(command="rm -r locked/b", cwd=root))["all"] == "ask"
 
 
-def test_the_plan_reason_says_what_to_do(root: Path) -> None:
+def test_the_reason_in_plan_mode_says_what_to_do(root: Path) -> None:
     verdict = policy(root, "plan").judge(write(root / "app.py"))
     assert isinstance(verdict, Deny)
     assert "plan" in verdict.reason
 
 
-def test_a_command_started_outside_the_workspace_asks(root: Path) -> None:
+def test_a_command_started_outside_the_workspace_needs_approval(root: Path) -> None:
     assert kind(policy(root).judge(RunCommand(command="ls", cwd=root.parent))) == "ask"
 
 
@@ -180,7 +180,7 @@ def test_allow_rules(root: Path, allow: tuple[str, ...], line: str, expected: st
     "line",
     ["git push", "ls; git push -f", "echo $(git push)", "timeout 5 git push", "bash -c 'git push'", "xargs git push"],
 )
-def test_deny_rules_win(root: Path, mode: ApprovalMode, line: str) -> None:
+def test_deny_rules_take_precedence(root: Path, mode: ApprovalMode, line: str) -> None:
     judge = policy(root, mode, allow=("*", "git push *"), deny=("git push",))
     judge.allow_for_session(RunCommand(command=line, cwd=root))
     verdict = judge.judge(RunCommand(command=line, cwd=root))
@@ -188,7 +188,7 @@ def test_deny_rules_win(root: Path, mode: ApprovalMode, line: str) -> None:
     assert "git push" in verdict.reason
 
 
-def test_all_refuses_a_program_that_only_the_run_can_tell_where_a_rule_may_forbid_it(root: Path) -> None:
+def test_all_refuses_a_program_known_only_at_run_time_if_a_rule_may_forbid_it(root: Path) -> None:
     action = RunCommand(command="$CMD push", cwd=root)
     verdict = policy(root, "all", deny=("git push",)).judge(action)
     assert isinstance(verdict, Deny)
@@ -196,13 +196,13 @@ def test_all_refuses_a_program_that_only_the_run_can_tell_where_a_rule_may_forbi
     assert kind(policy(root, "all").judge(action)) == "allow"
 
 
-def test_all_asks_where_deny_rules_cannot_be_checked(root: Path) -> None:
+def test_all_asks_if_deny_rules_cannot_be_checked(root: Path) -> None:
     action = RunCommand(command='sh -c "cd $D && make"', cwd=root)
     assert kind(policy(root, "all", deny=("git push",)).judge(action)) == "ask"
     assert kind(policy(root, "all").judge(action)) == "allow"
 
 
-def test_all_refuses_hidden_programs_where_a_deny_rule_exists(root: Path) -> None:
+def test_all_refuses_hidden_programs_if_a_deny_rule_exists(root: Path) -> None:
     action = RunCommand(command="cat x | sh", cwd=root)
     assert kind(policy(root, "all", deny=("git push",)).judge(action)) == "deny"
     assert kind(policy(root, "all").judge(action)) == "allow"
@@ -224,7 +224,7 @@ def test_the_reason_and_the_rule_of_a_question(root: Path) -> None:
     assert outside.rule == "cat ../outside.txt"
 
 
-def test_always_sticks(root: Path) -> None:
+def test_always_saves_a_rule(root: Path) -> None:
     judge = policy(root)
     judge.add_rule("git commit *")
     assert kind(judge.judge(RunCommand(command="git commit -am y", cwd=root))) == "allow"
@@ -258,14 +258,14 @@ def test_session_answers_for_files(root: Path) -> None:
     assert kind(judge.judge(write(root / ".git" / "hooks" / "x"))) == "ask"
 
 
-def test_a_folder_allowed_for_reading_opens_what_is_in_it(root: Path) -> None:
+def test_approval_to_read_a_folder_includes_its_content(root: Path) -> None:
     judge = policy(root)
     judge.allow_for_session(ReadFiles(paths=(root.parent / "docs",)))
     assert kind(judge.judge(ReadFiles(paths=(root.parent / "docs" / "a" / "b.md",)))) == "allow"
     assert kind(judge.judge(ReadFiles(paths=(root.parent / "docs2",)))) == "ask"
 
 
-def test_pages(root: Path) -> None:
+def test_fetching_pages_in_each_mode(root: Path) -> None:
     page = FetchUrl(url="https://docs.python.org/3/")
     assert judged(root, page) == {"ask": "ask", "edits": "ask", "all": "allow", "plan": "ask"}
     verdict = policy(root).judge(page)
@@ -287,14 +287,14 @@ def test_pages_that_are_refused(root: Path) -> None:
     assert kind(policy(root, "all", private_network=True).judge(FetchUrl(url="http://127.0.0.1:8080/"))) == "allow"
 
 
-def test_memory(root: Path) -> None:
+def test_memory_operations_in_each_mode(root: Path) -> None:
     stores = TouchOwnState(writes_memory=True)
     assert judged(root, stores) == {"ask": "allow", "edits": "allow", "all": "allow", "plan": "deny"}
     assert set(judged(root, stores, incognito=True).values()) == {"deny"}
     assert set(judged(root, TouchOwnState(), incognito=True).values()) == {"allow"}
 
 
-def test_ending_what_runs(root: Path) -> None:
+def test_ending_running_commands_in_each_mode(root: Path) -> None:
     stops = TouchOwnState(ends_work=True)
     assert judged(root, stops) == {"ask": "allow", "edits": "allow", "all": "allow", "plan": "deny"}
     assert kind(policy(root, incognito=True).judge(stops)) == "allow"

@@ -1,4 +1,4 @@
-"""Attacks that ran without a question: programs on the input, clio's own commands, aliases, hidden readers."""
+"""Attacks that once ran without approval: programs on the input, clio's own commands, aliases, hidden readers."""
 
 import sqlite3
 import subprocess
@@ -35,7 +35,7 @@ WAYS = (
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_program_on_the_input_is_judged_as_one_in_an_argument(root: Path, way: str) -> None:
+def test_a_program_on_the_input_is_judged_like_one_in_an_argument(root: Path, way: str) -> None:
     assert isinstance(judge(root, f'python3 -c "{CODE}"', "all"), Ask)
     assert isinstance(judge(root, way.format(CODE), "all"), Ask)
     assert isinstance(judge(root, way.format("import shutil; shutil.rmtree('/')"), "all"), Deny)
@@ -43,7 +43,7 @@ def test_a_program_on_the_input_is_judged_as_one_in_an_argument(root: Path, way:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_deny_rule_sees_a_program_on_the_input(root: Path, way: str) -> None:
+def test_a_deny_rule_applies_to_a_program_on_the_input(root: Path, way: str) -> None:
     policy = Policy(Workspace(root), "all", deny=("git push",))
     command = way.format("import os; os.system('git push')")
     assert not isinstance(policy.judge(RunCommand(command=command, cwd=root)), Allow)
@@ -78,7 +78,7 @@ def test_the_input_of_a_script_is_no_program(root: Path) -> None:
         *("clio sync init git@example.org:x/y --yes", "clio sync push", "clio sync off"),
     ],
 )
-def test_clio_does_not_act_for_the_user_unasked(root: Path, command: str) -> None:
+def test_clio_commands_that_act_for_the_user_need_approval(root: Path, command: str) -> None:
     assert isinstance(judge(root, command, "all"), Ask)
 
 
@@ -89,7 +89,7 @@ def test_clio_does_not_act_for_the_user_unasked(root: Path, command: str) -> Non
         *("uvx --from clio-shell clio doctor", "unshare -Ur clio config show", "$(which clio) --version"),
     ],
 )
-def test_reading_calls_of_clio_run_in_mode_all(root: Path, command: str) -> None:
+def test_read_only_clio_commands_run_in_mode_all(root: Path, command: str) -> None:
     assert isinstance(judge(root, command, "all"), Allow)
 
 
@@ -105,7 +105,7 @@ def test_reading_calls_of_clio_run_in_mode_all(root: Path, command: str) -> None
         *("git -C CLIO_HOME init", "cd CLIO_HOME && npm install x", "some-program --to=CLIO_HOME/hooks.yaml"),
     ],
 )
-def test_only_reading_commands_get_clios_own_folder(root: Path, command: str) -> None:
+def test_only_read_only_commands_may_access_clios_own_folder(root: Path, command: str) -> None:
     verdict = judge(root, command, "all")
     assert isinstance(verdict, Ask) and verdict.in_every_mode
 
@@ -115,7 +115,7 @@ def test_reading_clios_own_folder_is_no_write(root: Path) -> None:
         assert isinstance(judge(root, command, "all"), Allow)
 
 
-def test_a_star_covers_no_sub_command_that_clio_does_not_know(root: Path) -> None:
+def test_a_star_does_not_cover_a_subcommand_unknown_to_clio(root: Path) -> None:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     for command in ("git p", "git puhs", "git clea -fdx", "git send-pack x", "git for-each-repo --config=x push"):
         assert isinstance(judge(root, command, allow=("git *",)), Ask), command
@@ -126,7 +126,7 @@ def test_a_star_covers_no_sub_command_that_clio_does_not_know(root: Path) -> Non
     assert isinstance(judge(root, "git maintenance start", allow=("git *",)), Ask)
 
 
-def test_a_view_of_a_database_runs_nothing_unasked(root: Path) -> None:
+def test_a_database_view_that_runs_programs_needs_approval(root: Path) -> None:
     database = sqlite3.connect(root / "x.db")
     database.executescript("create table t(a); create view v as select edit('x', 'touch ran') as a;")
     database.close()
@@ -146,7 +146,7 @@ def test_a_view_of_a_database_runs_nothing_unasked(root: Path) -> None:
     "command",
     ["--list", "registry.token", "--get-regexp '^user\\.'"],
 )
-def test_git_config_follows_no_include_of_a_file_unasked(root: Path, command: str) -> None:
+def test_git_config_with_an_include_of_a_file_needs_approval(root: Path, command: str) -> None:
     assert isinstance(judge(root, f"git config -f x.cfg --includes {command}"), Ask)
     assert isinstance(judge(root, f"git config --file=x.cfg --includes {command}"), Ask)
     assert isinstance(judge(root, f"git config -f x.cfg {command}"), Allow)
@@ -169,6 +169,6 @@ def test_a_part_that_was_not_examined_does_not_run_in_mode_all(root: Path, form:
 @pytest.mark.parametrize("line", ["x rm -", "while true; do ", "rm -r ", "mkfs -a ", "for i in a; do "])
 @pytest.mark.parametrize("mode", ["ask", "all"])
 def test_lines_of_a_hundred_thousand_characters_are_judged(root: Path, mode: str, line: str) -> None:
-    """The patterns took minutes for these. Runs into the time limit of a test if they do again."""
+    """The patterns took minutes for these; the test's time limit would notice."""
     for tail in ("", " & done"):
         assert judge(root, line * (100_000 // len(line)) + tail, mode)

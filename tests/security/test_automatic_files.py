@@ -1,4 +1,4 @@
-"""Mode `edits` asks before it writes what other programs run or obey by themselves; mode `all` does not."""
+"""Mode `edits` asks before it writes files that other programs run or obey automatically; mode `all` does not."""
 
 import os
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def runs(project: Path, line: str, mode: ApprovalMode, *allow: str) -> bool:
 
 
 @each_row("name", AUTOMATIC)
-def test_edits_asks_for_what_runs_by_itself(name: str, project: Path) -> None:
+def test_edits_asks_for_files_that_run_automatically(name: str, project: Path) -> None:
     for spelled in (name, f"sub/{name}", name.upper(), name.title(), f"sub/deep/{name}"):
         assert writes(project, spelled, "edits") == "high", spelled
         assert writes(project, spelled, "ask", session=True) == "high", spelled
@@ -74,7 +74,7 @@ def test_edits_asks_for_what_runs_by_itself(name: str, project: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
 @each_row("name", AUTOMATIC)
-def test_a_shell_that_writes_it_is_asked_as_well(name: str, project: Path) -> None:
+def test_a_shell_command_that_writes_one_needs_approval_too(name: str, project: Path) -> None:
     lines = [
         f"echo x > {name}",
         f"echo x >> ./{name}",
@@ -117,7 +117,7 @@ RESPELLED = [
 @each_row(
     "name", [".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", ".envrc", ".husky/x", ".clio/config.yaml"]
 )
-def test_a_name_that_some_disk_takes_for_another_is_asked(
+def test_a_name_equal_to_one_on_some_file_systems_needs_approval(
     respell: Callable[[str], str], name: str, project: Path
 ) -> None:
     first, slash, rest = name.partition("/")
@@ -130,28 +130,28 @@ def test_a_name_that_some_disk_takes_for_another_is_asked(
 @pytest.mark.parametrize(
     "name", ["git~1/config", "GIT~1/hooks/x", "VSCODE~1/tasks.json", "sub/ENVRC~1", "PRE-CO~1.YAM"]
 )
-def test_a_short_name_of_windows_is_asked(name: str, project: Path) -> None:
+def test_a_short_windows_name_needs_approval(name: str, project: Path) -> None:
     assert writes(project, name, "edits") == "high"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a backslash divides names there")
-def test_a_backslash_is_read_as_windows_does(project: Path) -> None:
+def test_a_backslash_is_read_as_on_windows(project: Path) -> None:
     assert writes(project, ".git\\config", "edits") == "high"
 
 
 @each_row("name", ["zu\u200cgit.py", "na\xefve.py", "\u65e5\u672c.txt", "caf\u00e9/x.md", "a~b.txt", "x.py~"])
-def test_names_of_other_scripts_are_ordinary(name: str, project: Path) -> None:
+def test_names_in_other_scripts_are_ordinary(name: str, project: Path) -> None:
     assert writes(project, name, "edits") == "run"
 
 
 @each_row("name", ORDINARY)
-def test_what_a_user_must_start_is_written_unasked(name: str, project: Path) -> None:
+def test_files_that_a_user_must_start_need_no_approval(name: str, project: Path) -> None:
     assert writes(project, name, "edits") == "run"
     assert writes(project, f"sub/{name}", "edits") == "run"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
-def test_links_do_not_get_around_it(project: Path) -> None:
+def test_links_do_not_circumvent_it(project: Path) -> None:
     (project / ".vscode").mkdir()
     (project / "plain").symlink_to(project / ".envrc")
     (project / "folder").symlink_to(project / ".vscode")

@@ -1,4 +1,4 @@
-"""The command lines in `command_attacks.jsonl`: what a careful user wants of each, in every mode, and why."""
+"""The command lines in `command_attacks.jsonl`: what a careful user expects of each, in every mode, and why."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's, t
 
 
 class Attack(Struct, frozen=True):
-    """A line, and in each mode: run, no, or the risk with which it is asked."""
+    """A line, and for each mode: run, no, or the risk named in the question."""
 
     line: str
     why: str
@@ -32,7 +32,7 @@ ATTACKS = [msgspec.json.decode(row, type=Attack) for row in CORPUS.read_bytes().
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """A project with a link out of it, a folder git takes for a repository, and names like options."""
+    """Return a project with a link out of it, a folder that git takes for a repository, and names like options."""
     outside = tmp_path_factory.mktemp("outside")
     root = outside / "project"
     for folder in ("src", "sub", "dash", "bare/objects", "bare/refs", ".git", ".clio", "../elsewhere"):
@@ -46,7 +46,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 def decided(workspace: Workspace, mode: ApprovalMode, line: str) -> str:
-    """What becomes of a line in a mode."""
+    """Return the decision on a line in a mode."""
     match Policy(workspace, mode).judge(RunCommand(command=line, cwd=workspace.root)):
         case Allow():
             return "run"
@@ -56,13 +56,13 @@ def decided(workspace: Workspace, mode: ApprovalMode, line: str) -> str:
             return risk
 
 
-def test_the_corpus_is_large_and_says_why() -> None:
+def test_the_corpus_is_large_and_gives_reasons() -> None:
     assert len({attack.line for attack in ATTACKS}) == len(ATTACKS) >= 600
     assert all(attack.why for attack in ATTACKS)
 
 
 def test_every_mode_decides_as_a_careful_user_would(workspace: Workspace) -> None:
-    """One test for all of them: eight hundred take longer to set up than to judge."""
+    """One test for all, because setting up eight takes longer than judging."""
     wrong: list[tuple[Attack, tuple[str, ...]]] = []
     for attack in ATTACKS:
         found = tuple(decided(workspace, mode, attack.line) for mode in ("ask", "edits", "all", "plan"))
@@ -81,18 +81,18 @@ def test_names_like_options_are_not_given_to_a_reader(workspace: Workspace, tmp_
 @pytest.mark.parametrize(
     "line", ["numactl rm x", "xargs --replace rm {}", "coproc X { rm x; }", "! ! rm x", "/bin/r? x"]
 )
-def test_a_deny_rule_is_not_walked_around_in_mode_all(line: str, workspace: Workspace) -> None:
+def test_a_deny_rule_cannot_be_circumvented_in_mode_all(line: str, workspace: Workspace) -> None:
     verdict = Policy(workspace, "all", deny=("rm",)).judge(RunCommand(command=line, cwd=workspace.root))
     assert not isinstance(verdict, Allow)
 
 
-def test_a_rule_does_not_cover_what_is_calculated(workspace: Workspace) -> None:
+def test_a_rule_does_not_cover_computed_arguments(workspace: Workspace) -> None:
     line = "for x in 'a[$(rm -rf src)]'; do echo $((x)); done"
     verdict = Policy(workspace, "ask", allow=("echo *",)).judge(RunCommand(command=line, cwd=workspace.root))
     assert isinstance(verdict, Ask)
 
 
-def test_no_line_by_chance_runs_what_was_not_judged() -> None:
-    """A short slice; `make fuzz-commands` runs as many as one likes."""
+def test_no_random_line_runs_anything_not_judged() -> None:
+    """A small sample; `make fuzz-commands` runs as many as requested."""
     found, _ = hunt(150, seed=7)
     assert found == []

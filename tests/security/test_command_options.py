@@ -1,4 +1,4 @@
-"""A slice of the random calls of `command_options_fuzz`; `make fuzz-commands` runs as many as one likes."""
+"""A sample of the random calls of `command_options_fuzz`; `make fuzz-commands` runs as many as requested."""
 
 import shutil
 import sys
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_no_call_that_runs_without_a_question_changes_or_shows_anything() -> None:
+def test_no_call_that_needs_no_approval_changes_or_shows_anything() -> None:
     result = fuzz(300, 4711, help_text=False, trace=False)
     assert result.found == []
     assert result.counts["judged"] == 300

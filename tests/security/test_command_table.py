@@ -67,7 +67,7 @@ def spelled(line: str) -> tuple[str, ...]:
     )
 
 
-def test_the_table_is_a_table() -> None:
+def test_the_table_can_be_parsed() -> None:
     assert len(ROWS) >= 240
     assert {row.verdict for row in ROWS} == {"run", "low", "medium", "high", "never"}
 
@@ -76,17 +76,17 @@ def test_the_table_is_large() -> None:
     assert len(ROWS) > 240
 
 
-def test_simple_commands() -> None:
+def test_the_simple_commands_of_each_line() -> None:
     found = [(row.line, spelled(row.line)) for row in ROWS]
     assert found == [(row.line, tuple(command.rstrip() for command in row.commands)) for row in ROWS]
 
 
-def test_verdict_in_ask(workspace: Workspace) -> None:
+def test_the_verdict_in_mode_ask(workspace: Workspace) -> None:
     assert verdicts("ask", workspace) == [(row.line, row.verdict) for row in ROWS]
 
 
-def test_verdict_in_all(workspace: Workspace) -> None:
-    """The never-list is refused; what clio obeys, deletes unseen or finds outside the project is asked about."""
+def test_the_verdict_in_mode_all(workspace: Workspace) -> None:
+    """The never-list is refused; lines that clio obeys, unseen deletions and paths outside need approval."""
     asked = {
         "cat <<EOF\n`rm -rf src`\nEOF",
         "ls {a,b} && {rm,-rf,src}",
@@ -109,8 +109,8 @@ def test_verdict_in_all(workspace: Workspace) -> None:
     ]
 
 
-def test_verdict_in_plan(workspace: Workspace) -> None:
-    """Only what provably reads runs."""
+def test_the_verdict_in_mode_plan(workspace: Workspace) -> None:
+    """Only what is proved to be read-only runs."""
     expected = [(row.line, "run" if row.verdict == "run" else "never") for row in ROWS]
     assert verdicts("plan", workspace) == expected
 

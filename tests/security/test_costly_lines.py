@@ -1,4 +1,4 @@
-"""Command lines that would cost clio or the shell time and memory without bound are asked about, and quickly."""
+"""Command lines that would cost clio or the shell unlimited time and memory need approval, decided quickly."""
 
 import time
 from pathlib import Path
@@ -29,7 +29,7 @@ COSTLY = {
 
 
 @pytest.mark.parametrize("line", COSTLY.values(), ids=COSTLY)
-def test_a_line_without_bound_is_asked_about_in_seconds(line: str, tmp_path: Path) -> None:
+def test_an_unlimited_line_needs_approval_within_seconds(line: str, tmp_path: Path) -> None:
     policy = Policy(Workspace(tmp_path), "ask", deny=("git push", "docker run *"))
     began = time.process_time()
     verdict = policy.judge(RunCommand(command=line, cwd=tmp_path))
@@ -38,7 +38,7 @@ def test_a_line_without_bound_is_asked_about_in_seconds(line: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("pattern", ["*/" * 2000, "**/" * 500 + "*", "?" * 59_000])
-def test_what_a_pattern_removes_is_asked_about_in_every_mode_if_it_cannot_be_checked(
+def test_deletions_by_a_pattern_that_cannot_be_checked_need_approval_in_every_mode(
     pattern: str, tmp_path: Path
 ) -> None:
     for mode in ("ask", "edits", "all"):
@@ -54,10 +54,10 @@ def test_a_reason_is_one_short_sentence(tmp_path: Path) -> None:
     assert isinstance(verdict, Ask) and "outside the workspace" in verdict.reason and len(verdict.reason) < 200
 
 
-def test_a_line_on_which_a_check_recurses_too_deeply_is_asked_about(
+def test_a_line_on_which_a_check_recurses_too_deeply_needs_approval(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # No line is known that gets there; the limits of the checks are below Python's.
+    # No such line is known; the limits of the checks are below Python's.
     def recurse(self: CommandView) -> bool:
         return recurse(self)
 

@@ -57,7 +57,7 @@ def write(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> None:
     monkeypatch.setattr(data_tables, "_FOLDER", folder)
 
 
-def test_words_patterns_and_shared_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_patterns_and_shared_values_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(monkeypatch, tmp_path, '{"words": ["a b", "c"], "pattern": ["x|", "y"], "values": {"p q": ["d", 2]}}')
     found = load_tables("example", Example)
     assert found.words == {"a", "b", "c"}

@@ -1,4 +1,4 @@
-"""Everything of a project that needs trust is in a file that no mode writes unasked, and the page says so."""
+"""Everything of a project that needs trust is in a file that no mode writes without approval, and is documented."""
 
 import json
 import re
@@ -23,13 +23,13 @@ SOURCES = {
     "checks/checkers.py": (),
     "lsp/catalog.py": (),
 }
-"""Where the code says that something waits for trust, and the files each is about; none where none decides."""
+"""Where the code says that something needs trust, and the files it concerns; none if no file decides."""
 AGENT = "---\ndescription: d\n---\nDo it.\n"
 SKILL = "---\nname: {name}\ndescription: d\n---\nSteps.\n"
 
 
 def filled(project: Path) -> tuple[TrustRequest, ...]:
-    """What waits for trust in a project with one of everything."""
+    """Return what needs trust in a project with one of everything."""
     server = json.dumps({"mcpServers": {"NAME": {"command": "x"}}})
     files = {
         ".clio/config.yaml": "approve: all\nprivate_network: true\nallow:\n  - x\n",
@@ -48,7 +48,7 @@ def filled(project: Path) -> tuple[TrustRequest, ...]:
     return (*loaded.withheld, *list_waiting_for_trust(loaded, env))
 
 
-def test_what_waits_for_trust_is_asked_before_it_is_written(tmp_path: Path) -> None:
+def test_files_that_need_trust_need_approval_to_be_written(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     waiting = {re.sub(r":\d+$", "", value.where) for value in filled(project)}
@@ -61,8 +61,8 @@ def test_what_waits_for_trust_is_asked_before_it_is_written(tmp_path: Path) -> N
         assert explain_clio_file(project / "sub" / name, project, None), name
 
 
-def test_nothing_else_in_the_code_waits_for_trust() -> None:
-    """Whoever adds something that does adds its file here, to `config.deciding` and to docs/approvals.md."""
+def test_nothing_else_in_the_code_needs_trust() -> None:
+    """New places must be added here, to `config.deciding` and to docs/approvals.md."""
     made = {
         path.relative_to(ROOT / "clio").as_posix()
         for path in (ROOT / "clio").rglob("*.py")
@@ -72,13 +72,13 @@ def test_nothing_else_in_the_code_waits_for_trust() -> None:
     assert all(explain_protected_file(ROOT / name, ROOT, None) for names in SOURCES.values() for name in names)
 
 
-def test_what_clio_reads_of_its_home_without_asking_is_protected(tmp_path: Path) -> None:
+def test_files_that_clio_reads_from_its_home_without_a_question_are_protected(tmp_path: Path) -> None:
     home = tmp_path / "home"
     for name in (*PERMISSION_FILES, "commands/x.md", "trusted.json"):
         assert explain_clio_file(home / name, tmp_path / "project", home) == "belongs to clio's own settings"
 
 
-def test_the_page_names_every_place() -> None:
+def test_the_documentation_names_every_place() -> None:
     page = (ROOT / "docs" / "approvals.md").read_text(encoding="utf-8")
     table = page[page.index("## Files that control clio") :].split("\n## ")[0]
     named = set(re.findall(r"`([^`]+)`", "\n".join(row for row in table.splitlines() if "| asks" in row)))

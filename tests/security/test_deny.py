@@ -1,4 +1,4 @@
-"""A deny rule holds however the call is written: options, names, aliases, wrappers, and words only the run can tell."""
+"""A deny rule applies however a call is written: options, names, aliases, wrappers, and words known at run time."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ MODES: tuple[ApprovalMode, ...] = ("ask", "edits", "all", "plan")
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with aliases of its own, and a user with some more."""
+    """Return a repository with its own aliases, and a user with some more."""
     home, root = tmp_path / "home", tmp_path / "project"
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(home))
@@ -83,7 +83,7 @@ SUBCOMMANDS = {
 
 
 def spellings(program: str, sub: str) -> list[str]:
-    """Every global option before the sub-command, attached and apart, and every way to name the program."""
+    """Yield every global option before the subcommand, attached and separate, and every name of the program."""
     known = GLOBAL_OPTIONS[program]
     lines = [f"{program} {flag} {sub}" for flag in sorted(known.flags)]
     for option in sorted(known.valued):
@@ -145,7 +145,7 @@ def test_no_spelling_escapes(program: str, project: Path) -> None:
 
 
 @each_row("program", SUBCOMMANDS)
-def test_other_sub_commands_are_left_alone(program: str, project: Path) -> None:
+def test_other_subcommands_are_not_refused(program: str, project: Path) -> None:
     known = GLOBAL_OPTIONS[program]
     other = {"git": "status", "cargo": "test", "gh": "pr"}.get(program, "other")
     sub = SUBCOMMANDS[program]
@@ -218,7 +218,7 @@ def test_git_push_is_refused_in_every_mode(line: str, mode: ApprovalMode, projec
         'python "$F"',
     ],
 )
-def test_what_is_not_a_push_is_not_refused(line: str, project: Path) -> None:
+def test_calls_that_are_no_push_are_not_refused(line: str, project: Path) -> None:
     assert decide(project, line, "git push") == "run"
 
 
@@ -330,7 +330,7 @@ def test_a_rule_means_no_more(rule: str, line: str, project: Path) -> None:
         ("git push", "hyperfine 'git push'"),
     ],
 )
-def test_what_an_argument_decides_is_asked_even_in_mode_all(rule: str, line: str, project: Path) -> None:
+def test_what_an_argument_decides_needs_approval_even_in_mode_all(rule: str, line: str, project: Path) -> None:
     assert decide(project, line, rule) == "ask"
     assert decide(project, line, rule, mode="ask", allow=("git push *", "rm *", "git *")) == "ask"
     assert decide(project, line) == "run"
@@ -424,20 +424,20 @@ def test_another_call_is_not_refused(rule: str, line: str, project: Path) -> Non
 @pytest.mark.parametrize(
     "line", ("env -S 'ls -l'", "alias ll='ls -l'; ls", "flock -c 'make x' f", 'sh -c "cd $D && make"')
 )
-def test_a_text_that_names_other_programs_is_asked_about(line: str, project: Path) -> None:
+def test_a_text_that_names_other_programs_needs_approval(line: str, project: Path) -> None:
     assert decide(project, line, "git push *") == "ask"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_every_sub_command_of_this_git_is_known() -> None:
-    """One that is missing from the table would be taken for an alias, and refused."""
+def test_every_subcommand_of_the_installed_git_is_known() -> None:
+    """A missing one would be taken for an alias, and refused."""
     import subprocess
 
     listed = subprocess.run(["git", "--list-cmds=main"], capture_output=True, text=True, check=True, timeout=20).stdout
     assert not {name for name in listed.split() if name.islower()} - KNOWN_SUBCOMMANDS["git"] - {"scalar"}
 
 
-def test_a_program_of_the_users_own_is_no_alias(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_of_the_user_is_no_alias(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tmp_path / "bin" / "git-tidy"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\n", encoding="utf-8")
@@ -560,7 +560,9 @@ def test_every_pair_of_options_before_a_push(project: Path) -> None:
         ("rm", "ssh h rm x"),
     ],
 )
-def test_a_denied_program_in_a_text_that_may_run_never_runs_unasked(rule: str, line: str, project: Path) -> None:
+def test_a_denied_program_in_a_text_that_may_run_never_runs_without_approval(
+    rule: str, line: str, project: Path
+) -> None:
     assert decide(project, line, rule) in ("denied", "refused", "ask")
     assert decide(project, line, rule, mode="ask", allow=("*",)) != "run"
 
@@ -626,8 +628,8 @@ def test_a_denied_name_that_starts_nothing_is_no_obstacle(rule: str, line: str, 
         ("rm", "sed -i 's/rm x/y/' f"),
     ],
 )
-def test_a_program_that_the_line_gives_is_not_refused(rule: str, line: str, project: Path) -> None:
-    """Other checks may still ask, as some programs run texts and an open program is not known for certain."""
+def test_a_program_named_in_the_line_is_not_refused(rule: str, line: str, project: Path) -> None:
+    """Other checks may still ask, because some programs run texts and a computed program is not known for certain."""
     assert decide(project, line, rule) in ("ask", "run")
 
 
@@ -649,5 +651,5 @@ def test_a_program_that_the_line_gives_is_not_refused(rule: str, line: str, proj
         ("rm", "rustup run stable rm x"),
     ],
 )
-def test_a_denied_program_that_is_plainly_started_is_refused(rule: str, line: str, project: Path) -> None:
+def test_a_denied_program_that_is_started_directly_is_refused(rule: str, line: str, project: Path) -> None:
     assert decide(project, line, rule) == "denied"

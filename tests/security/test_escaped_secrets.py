@@ -1,4 +1,4 @@
-"""Secrets beside or within escape sequences: colours of a log, escapes of JSON and addresses, invisible characters."""
+"""Secrets next to or within escape sequences: colours of a log, JSON and URL escapes, invisible characters."""
 
 import json
 
@@ -28,21 +28,21 @@ PASSWORD = "ZWOz648JJnUfd7"
         *("\\n", "\\t", "\\r\\n", "\\u0022", "\\x22", "%3D", "%20", "%22"),
     ],
 )
-def test_a_key_behind_an_escape_is_removed(before: str) -> None:
+def test_a_key_after_an_escape_is_removed(before: str) -> None:
     assert KEY not in Redactor().redact(f"said {before}{KEY} and").text
     assert KEY not in Redactor().redact(f"said{before}{KEY} and").text
     assert Redactor().redact(f"said {before}{KEY} and").text.endswith(" and")
 
 
 @pytest.mark.parametrize("within", ["\x1b[0m", "\x1b[m\x1b[K", "\u200b", "\u00ad", "\u2060", "\x1b]8;;http://x\x07"])
-def test_a_key_with_an_escape_within_is_removed_whole(within: str) -> None:
+def test_a_key_with_an_escape_inside_is_removed_completely(within: str) -> None:
     cleaned = Redactor().redact(f"a {KEY[:12]}{within}{KEY[12:]} b").text
     assert KEY[12:] not in cleaned and KEY[:12] not in cleaned
     assert cleaned.startswith("a ") and cleaned.endswith(" b")
 
 
 @pytest.mark.parametrize("name", ["DB_PASSWORD", "pass\u200bword", "api\x1b[0m_key"])
-def test_a_coloured_name_still_names_its_value(name: str) -> None:
+def test_a_coloured_name_still_identifies_its_value(name: str) -> None:
     text = f"\x1b[1m{name}\x1b[0m=\x1b[32m{PASSWORD}\x1b[0m\nnext"
     cleaned = Redactor().redact(text).text
     assert PASSWORD not in cleaned and cleaned.endswith("next")

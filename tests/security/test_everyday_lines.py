@@ -1,4 +1,4 @@
-"""The lines in `everyday_lines.txt` only read and run without a question; those in `asked_lines.txt` never do."""
+"""The lines in `everyday_lines.txt` only read and need no approval; those in `asked_lines.txt` always do."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 
 def read_lines(name: str) -> list[str]:
-    """The lines of a table, without its comments."""
+    """Return the lines of a table, without its comments."""
     rows = (FOLDER / name).read_text(encoding="utf-8").splitlines()
     return [row.replace("␤", "\n") for row in rows if row and ("␤" in row or not row.startswith("# "))]
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's, t
 
 
 def make_project(root: Path) -> Path:
-    """A project without surprises."""
+    """Make a project without special files."""
     for folder in ("src", "tests", "docs", "sub", ".git"):
         (root / folder).mkdir(parents=True)
     names = ("README.md", "src/app.py", "src/util.py", "tests/test_app.py", "docs/guide.md", ".gitignore")
@@ -44,26 +44,26 @@ def test_the_tables_are_large() -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("mode", ["ask", "edits", "plan"])
-def test_no_line_that_does_more_than_read_runs_without_a_question(mode: ApprovalMode, tmp_path: Path) -> None:
+def test_no_line_that_does_more_than_read_runs_without_approval(mode: ApprovalMode, tmp_path: Path) -> None:
     root = make_project(tmp_path / "project")
     (tmp_path / "outside.txt").write_text("x", encoding="utf-8")
     (root / "link").symlink_to(tmp_path / "outside.txt")
     policy = Policy(Workspace(root), mode)
     verdicts = {line: policy.judge(RunCommand(command=line, cwd=root)) for line in ASKED}
     ran = {line for line, verdict in verdicts.items() if isinstance(verdict, Allow)}
-    writes = {line for line in ran if mode == "edits" and ">" in line}  # plain writes inside run there
+    writes = {line for line in ran if mode == "edits" and ">" in line}  # plain writes inside the project run there
     assert ran - writes == set()
 
 
-def test_every_line_runs_without_a_question(tmp_path: Path) -> None:
+def test_every_line_runs_without_approval(tmp_path: Path) -> None:
     root = make_project(tmp_path / "project")
     policy = Policy(Workspace(root), "ask")
     verdicts = {line: policy.judge(RunCommand(command=line, cwd=root)) for line in LINES}
     assert {line: verdict for line, verdict in verdicts.items() if not isinstance(verdict, Allow)} == {}
 
 
-def test_a_project_that_decides_what_a_tool_runs_is_asked_about(tmp_path: Path) -> None:
-    """The same calls, in projects whose files name programs or stand in for modules."""
+def test_a_project_that_decides_what_a_tool_runs_causes_a_question(tmp_path: Path) -> None:
+    """The same calls, in projects whose files name programs or replace modules."""
     cases = {
         "python3 -m json.tool data.json": [("json.py", ""), ("argparse.py", ""), ("json/__init__.py", "")],
         "cargo --version": [
@@ -82,12 +82,12 @@ def test_a_project_that_decides_what_a_tool_runs_is_asked_about(tmp_path: Path) 
             (root / name).write_text(text, encoding="utf-8")
             policy = Policy(Workspace(root), "ask")
             for each in (line, f"cd sub && {line}"):
-                below = "json.tool" in line and each != line  # a module is looked for in the directory alone
+                below = "json.tool" in line and each != line  # a module is searched only in this folder
                 allowed = isinstance(policy.judge(RunCommand(command=each, cwd=root)), Allow)
                 assert allowed == below, (each, name)
 
 
-def test_directories_with_links_that_leave_are_asked_about(tmp_path: Path) -> None:
+def test_folders_with_links_that_lead_outside_cause_a_question(tmp_path: Path) -> None:
     root = make_project(tmp_path / "project")
     (tmp_path / "outside.txt").write_text("x", encoding="utf-8")
     (root / "src" / "link").symlink_to(tmp_path / "outside.txt")
@@ -126,8 +126,8 @@ LISTING = (
 )
 
 
-def test_names_of_listed_files_are_looked_at(tmp_path: Path) -> None:
-    """A name that is an option, parts in several words, is a pattern, or leads outside has the line asked."""
+def test_names_of_listed_files_are_checked(tmp_path: Path) -> None:
+    """A name that is an option, splits into several words, is a pattern, or leads outside causes a question."""
     (tmp_path / "outside.txt").write_text("x", encoding="utf-8")
     plain = make_project(tmp_path / "plain")
     for line in LISTING:
@@ -148,8 +148,10 @@ def test_names_of_listed_files_are_looked_at(tmp_path: Path) -> None:
         assert not isinstance(Policy(Workspace(root), "ask").judge(RunCommand(command=line, cwd=root)), Allow), line
 
 
-def test_a_capital_name_from_the_environment_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs are told what is set then; clio hands on some of its own, too."""
+def test_a_name_in_capitals_from_the_environment_causes_a_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs get these variables; clio passes some of its own, too."""
     root = make_project(tmp_path / "project")
     policy = Policy(Workspace(root), "ask")
     handed_on = set(build_confined_environment({}, root)) | {"HANDED_ON"}
@@ -162,7 +164,7 @@ def test_a_capital_name_from_the_environment_is_asked_about(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("form", ["unset {}; ls", "for {} in x; do ls; done", "read {} <<< x; ls", "{}=x; ls"])
-def test_no_line_changes_what_clio_sets_for_commands_that_run_unasked(form: str, tmp_path: Path) -> None:
+def test_no_line_changes_variables_that_clio_sets_for_commands_without_approval(form: str, tmp_path: Path) -> None:
     root = make_project(tmp_path / "project")
     policy = Policy(Workspace(root), "ask")
     given = build_confined_environment({}, root)

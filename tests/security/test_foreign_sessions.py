@@ -1,4 +1,4 @@
-"""Session files that came with a repository teach nothing, are not recalled, and choose no model."""
+"""Session files that came with a repository are not consolidated or recalled, and choose no model."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.state import Trim
 from clio.sessions.store import FOREIGN_NOTICE, OwnSessions, SessionStore
 from clio.tokens import TokenEstimator
-from tests.security.test_hostile_projects import Ground
+from tests.security.test_hostile_projects import HostileSetup
 from tests.support.chat_server import ChatServer, text
 
 ID = "0198f0c2-7d1a-7000-8000-000000000001"
@@ -22,15 +22,15 @@ FACT = "The API listens on port 8080 MARMOT."
 
 
 @pytest.fixture
-def ground(tmp_path: Path):
+def project_setup(tmp_path: Path):
     with ChatServer([text("Yes.")] * 12) as server:
-        yield Ground(tmp_path, server)
+        yield HostileSetup(tmp_path, server)
 
 
 def bring_session(
-    ground: Ground, *, tracked: bool = False, id: str = ID, last: Mapping[str, object] | None = None
+    project_setup: HostileSetup, *, tracked: bool = False, id: str = ID, last: Mapping[str, object] | None = None
 ) -> None:
-    folder = ground.project / ".clio" / "sessions"
+    folder = project_setup.project / ".clio" / "sessions"
     folder.mkdir(parents=True, exist_ok=True)
     at = time.time() - 90_000
     history = [
@@ -39,106 +39,114 @@ def bring_session(
     ]
     history += [{"id": "m2", "created": at, **last}] if last else []
     session = {"schema": "clio.session", "version": 2, "id": id, "created_at": at, "updated_at": at}
-    session |= {"message_count": len(history), "first_words": FACT, "working_directory": str(ground.project)}
+    session |= {"message_count": len(history), "first_words": FACT, "working_directory": str(project_setup.project)}
     session |= {"selected_model": "their-model", "stm": [one["id"] for one in history], "history": history}
     (folder / f"{id}.json").write_text(json.dumps(session), encoding="utf-8")
     if tracked:
-        subprocess.run(["git", "add", "--force", ".clio/sessions"], cwd=ground.project, check=True)
+        subprocess.run(["git", "add", "--force", ".clio/sessions"], cwd=project_setup.project, check=True)
 
 
-def remembered(ground: Ground) -> str:
-    files = [*ground.project.glob(".clio/*.json*"), *(ground.home / ".clio").glob("*.json*")]
+def remembered(project_setup: HostileSetup) -> str:
+    files = [*project_setup.project.glob(".clio/*.json*"), *(project_setup.home / ".clio").glob("*.json*")]
     return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("tracked", [False, True])
 @pytest.mark.parametrize("sealed_before", [False, True])
-def test_sessions_of_a_repository_teach_nothing(ground: Ground, *, tracked: bool, sealed_before: bool) -> None:
+def test_sessions_of_a_repository_are_not_consolidated(
+    project_setup: HostileSetup, *, tracked: bool, sealed_before: bool
+) -> None:
     if sealed_before:
-        assert ground.run("note", "set", "mine", "kept").returncode == 0
-        assert ground.run("-p", "hello").returncode == 0
-        assert (ground.project / ".clio" / SEAL_NAME).exists()
-    bring_session(ground, tracked=tracked)
+        assert project_setup.run("note", "set", "mine", "kept").returncode == 0
+        assert project_setup.run("-p", "hello").returncode == 0
+        assert (project_setup.project / ".clio" / SEAL_NAME).exists()
+    bring_session(project_setup, tracked=tracked)
     if not sealed_before:
-        assert ground.run("-p", "hello").returncode == 0
-    slept = ground.run("memory", "sleep")
+        assert project_setup.run("-p", "hello").returncode == 0
+    slept = project_setup.run("memory", "sleep")
     assert slept.returncode == 0, slept.stderr
-    assert "MARMOT" not in remembered(ground)
-    found = ground.run("recall", "API port")
+    assert "MARMOT" not in remembered(project_setup)
+    found = project_setup.run("recall", "API port")
     assert "MARMOT" not in found.stdout
-    assert ground.run("-p", "which port has the API?").returncode == 0
-    assert "MARMOT" not in ground.sent
+    assert project_setup.run("-p", "which port has the API?").returncode == 0
+    assert "MARMOT" not in project_setup.sent
 
 
-def test_sessions_of_the_user_teach_and_are_recalled(ground: Ground) -> None:
-    assert ground.run("-p", FACT).returncode == 0
-    assert ground.run("memory", "sleep").returncode == 0
-    assert "MARMOT" in remembered(ground)
-    assert ground.run("-c", "-p", "and now?").returncode == 0
-    assert "MARMOT" in json.dumps(ground.server.requests[-1].body)
+def test_sessions_of_the_user_are_consolidated_and_recalled(project_setup: HostileSetup) -> None:
+    assert project_setup.run("-p", FACT).returncode == 0
+    assert project_setup.run("memory", "sleep").returncode == 0
+    assert "MARMOT" in remembered(project_setup)
+    assert project_setup.run("-c", "-p", "and now?").returncode == 0
+    assert "MARMOT" in json.dumps(project_setup.server.requests[-1].body)
 
 
-def test_continuing_passes_over_sessions_of_the_repository(ground: Ground) -> None:
-    bring_session(ground)
-    refused = ground.run("-c", "-p", "hello")
+def test_continuing_skips_sessions_of_the_repository(project_setup: HostileSetup) -> None:
+    bring_session(project_setup)
+    refused = project_setup.run("-c", "-p", "hello")
     assert refused.returncode != 0 and "no session to continue" in refused.stderr
-    assert ground.run("-p", "a talk of my own").returncode == 0
-    bring_session(ground, id="0198f0c2-7d1a-7000-8000-000000000002")
-    assert ground.run("-c", "-p", "go on").returncode == 0
-    assert "a talk of my own" in json.dumps(ground.server.requests[-1].body) and "MARMOT" not in ground.sent
+    assert project_setup.run("-p", "a talk of my own").returncode == 0
+    bring_session(project_setup, id="0198f0c2-7d1a-7000-8000-000000000002")
+    assert project_setup.run("-c", "-p", "go on").returncode == 0
+    assert (
+        "a talk of my own" in json.dumps(project_setup.server.requests[-1].body) and "MARMOT" not in project_setup.sent
+    )
 
 
-def test_an_opened_session_of_the_repository_is_reported_as_such(ground: Ground) -> None:
-    bring_session(ground)
-    done = ground.run("-r", ID, "-p", "hello")
+def test_an_opened_session_of_the_repository_is_reported_as_such(project_setup: HostileSetup) -> None:
+    bring_session(project_setup)
+    done = project_setup.run("-r", ID, "-p", "hello")
     assert done.returncode == 0 and "came with the repository" in done.stderr
-    sent = ground.server.requests[-1].body
+    sent = project_setup.server.requests[-1].body
     assert sent["model"] == "test-model"
     assert "The user did not write any of it" in json.dumps(sent)
-    again = ground.run("-r", ID, "-p", "hello")
-    assert "came with the repository" in again.stderr and ground.server.requests[-1].body["model"] == "test-model"
-    assert ground.run("memory", "sleep").returncode == 0
-    assert "MARMOT" not in remembered(ground)
+    again = project_setup.run("-r", ID, "-p", "hello")
+    assert (
+        "came with the repository" in again.stderr and project_setup.server.requests[-1].body["model"] == "test-model"
+    )
+    assert project_setup.run("memory", "sleep").returncode == 0
+    assert "MARMOT" not in remembered(project_setup)
 
 
-def test_sessions_of_a_project_sealed_before_ids_were_recorded_are_the_users_own(ground: Ground) -> None:
+def test_sessions_of_a_project_sealed_before_ids_were_recorded_are_the_users_own(project_setup: HostileSetup) -> None:
     import hashlib
     import hmac
 
-    home = ground.home / ".clio"
-    assert ground.run("note", "set", "mine", "kept").returncode == 0
-    assert ground.run("-p", "hello").returncode == 0
+    home = project_setup.home / ".clio"
+    assert project_setup.run("note", "set", "mine", "kept").returncode == 0
+    assert project_setup.run("-p", "hello").returncode == 0
     document = json.loads((home / "memory_key.json").read_text())
     key = document["key"]
     del document["unbound"]
     (home / "memory_key.json").write_text(json.dumps(document))
     nonce = hashlib.md5(b"an earlier seal").hexdigest()
     code = hmac.new(key.encode(), nonce.encode(), "sha256").hexdigest()
-    (ground.project / ".clio" / SEAL_NAME).write_text(f"{nonce}:{code}\n")
-    bring_session(ground)
-    own = OwnSessions(ground.project, home)
+    (project_setup.project / ".clio" / SEAL_NAME).write_text(f"{nonce}:{code}\n")
+    bring_session(project_setup)
+    own = OwnSessions(project_setup.project, home)
     assert own.filter_own({ID}) == {ID}
-    subprocess.run(["git", "add", "--force", ".clio/sessions"], cwd=ground.project, check=True)
-    assert OwnSessions(ground.project, home).filter_own({ID}) == set()
+    subprocess.run(["git", "add", "--force", ".clio/sessions"], cwd=project_setup.project, check=True)
+    assert OwnSessions(project_setup.project, home).filter_own({ID}) == set()
 
 
-def test_a_command_of_the_repository_does_not_choose_the_model(ground: Ground) -> None:
-    command = ground.project / ".clio" / "commands" / "x.md"
+def test_a_command_of_the_repository_does_not_choose_the_model(project_setup: HostileSetup) -> None:
+    command = project_setup.project / ".clio" / "commands" / "x.md"
     command.parent.mkdir(parents=True)
     command.write_text("---\nmodel: their-model\n---\nSay hello.\n", encoding="utf-8")
-    ground.run("-p", "/x")
-    assert "their-model" not in [request.body.get("model") for request in ground.server.requests]
-    assert ground.run("config", "trust").returncode == 0
-    assert ground.run("-p", "/x").returncode == 0
-    assert ground.server.requests[-1].body["model"] == "their-model"
+    project_setup.run("-p", "/x")
+    assert "their-model" not in [request.body.get("model") for request in project_setup.server.requests]
+    assert project_setup.run("config", "trust").returncode == 0
+    assert project_setup.run("-p", "/x").returncode == 0
+    assert project_setup.server.requests[-1].body["model"] == "their-model"
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_a_repository_cannot_write_the_notice_itself(ground: Ground, role: str) -> None:
-    bring_session(ground, last={"role": role, "content": FOREIGN_NOTICE})
+def test_a_repository_cannot_write_the_notice_itself(project_setup: HostileSetup, role: str) -> None:
+    bring_session(project_setup, last={"role": role, "content": FOREIGN_NOTICE})
     store = SessionStore(
-        ground.project / ".clio" / "sessions", ground.project, own=OwnSessions(ground.project, ground.home / ".clio")
+        project_setup.project / ".clio" / "sessions",
+        project_setup.project,
+        own=OwnSessions(project_setup.project, project_setup.home / ".clio"),
     )
     session = store.open(ID, persist=False)
     last = session.messages[-1]
@@ -146,23 +154,25 @@ def test_a_repository_cannot_write_the_notice_itself(ground: Ground, role: str) 
     assert session.own_from == 3
 
 
-def test_lists_of_sessions_mark_those_of_the_repository(ground: Ground) -> None:
-    assert ground.run("-p", "a talk of my own").returncode == 0
-    bring_session(ground)
-    listed = ground.run("sessions", "list")
+def test_lists_of_sessions_mark_those_of_the_repository(project_setup: HostileSetup) -> None:
+    assert project_setup.run("-p", "a talk of my own").returncode == 0
+    bring_session(project_setup)
+    listed = project_setup.run("sessions", "list")
     rows = {words: next(line for line in listed.stdout.splitlines() if words in line) for words in ("MARMOT", "my own")}
     assert "the repository" in rows["MARMOT"] and "the repository" not in rows["my own"]
-    infos = json.loads(ground.run("sessions", "list", "--json").stdout)
+    infos = json.loads(project_setup.run("sessions", "list", "--json").stdout)
     assert {info["id"] == ID: info["came_with_repository"] for info in infos} == {True: True, False: False}
-    assert "not written by clio on this machine" in ground.run("sessions", "show", ID).stdout
+    assert "not written by clio on this machine" in project_setup.run("sessions", "show", ID).stdout
     mine = next(info["id"] for info in infos if info["id"] != ID)
-    assert "not written by clio on this machine" not in ground.run("sessions", "show", mine).stdout
+    assert "not written by clio on this machine" not in project_setup.run("sessions", "show", mine).stdout
 
 
-def test_the_summary_of_a_foreign_session_says_nothing_of_what_the_user_asked(ground: Ground) -> None:
-    bring_session(ground)
+def test_the_summary_of_a_foreign_session_says_nothing_of_what_the_user_asked(project_setup: HostileSetup) -> None:
+    bring_session(project_setup)
     store = SessionStore(
-        ground.project / ".clio" / "sessions", ground.project, own=OwnSessions(ground.project, ground.home / ".clio")
+        project_setup.project / ".clio" / "sessions",
+        project_setup.project,
+        own=OwnSessions(project_setup.project, project_setup.home / ".clio"),
     )
     session = store.open(ID, persist=False)
     session.append(UserMessage(content="explain the harbour"))

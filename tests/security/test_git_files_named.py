@@ -1,4 +1,4 @@
-"""Files that a repository's own settings name: clio opens no pipe or device there and shows no file from outside."""
+"""Files named in a repository's configuration: clio opens no pipe or device there and shows no file from outside."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def test_a_device_behind_two_includes_is_not_opened(tmp_path: Path) -> None:
     assert find_blocking_file(repository) == Path("/dev/zero")
 
 
-def test_the_null_device_and_ordinary_files_are_fine(tmp_path: Path) -> None:
+def test_the_null_device_and_ordinary_files_are_permitted(tmp_path: Path) -> None:
     (tmp_path / "ignored").write_text("*.log\n")
     settings = f"[core]\n\thooksPath = /dev/null\n\texcludesFile = {tmp_path}/ignored\n"
     assert find_blocking_file(make_repository(tmp_path / "project", settings)) is None

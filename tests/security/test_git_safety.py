@@ -1,4 +1,4 @@
-"""Calls of git that run unasked start no program of the repository's, in whatever way it names one."""
+"""Calls of git that need no approval start no program of the repository, in whatever way it is named."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ BY_JUDGEMENT_ALONE = {
     *("diff.external", "textconv", "diff command", "filter", "filter process", "includeIf", "commondir"),
     *("submodule filter", "split index"),
 }
-"""git has no switch for these, so the environment alone does not hold them."""
+"""git has no option for these, so the environment alone does not prevent them."""
 
 
 UNUSED = (
@@ -75,7 +75,9 @@ def judge(root: Path, line: str, cwd: Path | None = None) -> Allow | Ask:
 
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", TRICKS)
-def test_a_hostile_repository_is_asked_about_and_held_by_the_environment(name: str, tricks: Tricks) -> None:
+def test_a_hostile_repository_causes_a_question_and_the_environment_prevents_its_program(
+    name: str, tricks: Tricks
+) -> None:
     make_root, folder = TRICKS[name]
     root, has_run = find_running_program(tricks, lambda: make_root(tricks), folder)
     assert has_run, "without protection the program runs"
@@ -94,7 +96,7 @@ def test_a_hostile_repository_is_asked_about_and_held_by_the_environment(name: s
 
 
 @pytest.mark.parametrize("path", [False, True])
-def test_no_hook_of_a_repository_runs_in_a_call_that_runs_unasked(path: bool, tricks: Tricks) -> None:
+def test_no_hook_of_a_repository_runs_in_a_call_without_approval(path: bool, tricks: Tricks) -> None:
     root, has_run = find_running_program(tricks, lambda: tricks.hook(path=path), ".")
     assert has_run, "without protection the hook runs"
     for call in CALLS:
@@ -109,8 +111,8 @@ def test_no_hook_of_a_repository_runs_in_a_call_that_runs_unasked(path: bool, tr
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_no_listed_call_starts_a_program_it_has_no_use_for(inside: bool, tricks: Tricks) -> None:
-    """inside: the keys are a submodule's, where the settings given by variables do not hold."""
+def test_no_listed_call_starts_a_program_it_does_not_need(inside: bool, tricks: Tricks) -> None:
+    """inside: the keys are a submodule's, where the settings in variables have no effect."""
     root = tricks.submodule("user.email") if inside else tricks.copy("unused")
     for key in UNUSED:
         file = next(root.glob(".git/modules/*/config")) if inside else root / ".git/config"
@@ -145,14 +147,14 @@ def test_no_listed_call_starts_a_program_it_has_no_use_for(inside: bool, tricks:
         ("github.x.y", "x", False),
     ],
 )
-def test_the_value_of_a_key_counts(key: str, value: str, runs: bool, tricks: Tricks) -> None:
+def test_the_value_of_a_key_matters(key: str, value: str, runs: bool, tricks: Tricks) -> None:
     root = tricks.copy(f"value-{key}-{len(value)}")
     git(root, "config", key, value)
     assert isinstance(judge(root, "git status"), Allow) is runs
 
 
 def lazy(root: Path, tricks: Tricks) -> None:
-    """A file of the first commit is missing, so that git asks the remote, whose address is a program."""
+    """Remove a file of the first commit, so that git asks the remote, whose address is a program."""
     blob = git(root, "rev-parse", "HEAD~1:a.txt")
     (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     for key, value in {
@@ -166,7 +168,7 @@ def lazy(root: Path, tricks: Tricks) -> None:
 
 
 def sign(root: Path, tricks: Tricks) -> None:
-    """The newest commit has a signature, which `log.showSignature` has a program check."""
+    """Sign the newest commit, so that `log.showSignature` runs a program."""
     head, _, body = git(root, "cat-file", "commit", "HEAD").partition("\n\n")
     block = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----"
     (root / "signed").write_bytes(f"{head}\n{block}\n\n{body}\n".encode())
@@ -198,7 +200,7 @@ VARIABLES: dict[str, tuple[Callable[[Path, Tricks], object], str]] = {
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_each_variable_holds_a_program_back(name: str, tricks: Tricks) -> None:
+def test_each_variable_prevents_a_program(name: str, tricks: Tricks) -> None:
     change, line = VARIABLES[name]
     root = tricks.copy(f"variable-{name.replace(' ', '-')}")
     git(root, "checkout", "--quiet", "--force", ".")
@@ -224,7 +226,7 @@ def test_the_question_names_the_key_and_the_file(key: str, tricks: Tricks) -> No
     assert f"reads {shown} from .git/config" in verdict.reason
 
 
-def test_what_leads_outside_is_asked_about(tricks: Tricks, tmp_path: Path) -> None:
+def test_paths_that_lead_outside_cause_a_question(tricks: Tricks, tmp_path: Path) -> None:
     private = make(tmp_path / "private", {"secret.txt": "hidden\n"})
     (tmp_path / "private.txt").write_text("hidden\n", encoding="utf-8")
     cases: dict[str, Callable[[Path], object]] = {
@@ -251,8 +253,8 @@ def test_what_leads_outside_is_asked_about(tricks: Tricks, tmp_path: Path) -> No
         assert isinstance(judge(root, "git status"), Ask), name
 
 
-def test_a_change_is_seen_though_the_answer_was_kept(tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the files had been there for long
+def test_a_change_is_noticed_although_the_answer_was_cached(tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the files were old
     root = tricks.copy("kept")
     write(root, {"sub/x": "x\n", "later": ""})
     git(root, "config", "include.path", "../late.inc")
@@ -273,14 +275,14 @@ def test_a_change_is_seen_though_the_answer_was_kept(tricks: Tricks, monkeypatch
     assert [found.name for found in find_risky_entries(root, root)] == ["diff.external"]
 
 
-def test_everyday_calls_run_unasked(tricks: Tricks) -> None:
+def test_everyday_calls_need_no_approval(tricks: Tricks) -> None:
     root = tricks.copy("everyday")
     write(root, {"README.md": "x", "src/app.py": "x", "a.py": "x", "b.py": "x", "sub/x": "x", "a/b/x": "x"})
     assert len(EVERYDAY) >= 270
     assert [line for line in EVERYDAY if not isinstance(judge(root, line), Allow)] == []
 
 
-def test_other_calls_are_asked(tricks: Tricks) -> None:
+def test_other_calls_need_approval(tricks: Tricks) -> None:
     root = tricks.copy("asked")
     assert len(ASKED) >= 120
     assert [line for line in ASKED if not isinstance(judge(root, line), Ask)] == []
@@ -291,7 +293,7 @@ def test_every_listed_subcommand_is_tried() -> None:
     assert set() == READING_SUBCOMMANDS - tried - {"check-mailmap", "patch-id", "help"}
 
 
-def test_everyday_repositories_are_not_asked_about(
+def test_everyday_repositories_cause_no_question(
     tricks: Tricks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
@@ -345,14 +347,14 @@ def test_everyday_repositories_are_not_asked_about(
     assert run(clone / "docs", ("log", "-1"), build_git_environment(clone / "docs")).returncode == 0
 
 
-def test_random_calls_that_run_unasked_change_nothing(tmp_path: Path) -> None:
+def test_random_calls_without_approval_change_nothing(tmp_path: Path) -> None:
     """`python -m tests.security.git_fuzz 5000` tries more of them."""
     judged, ran, found = hunt(tmp_path, 300, 7)
     assert ran > judged / 5
     assert found == []
 
 
-def test_the_hunt_finds_what_changes_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzzer_finds_calls_that_change_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Policy, "judge", lambda *_: Allow("anything"))
     assert hunt(tmp_path, 300, 7)[2]
 
@@ -385,7 +387,7 @@ def test_clios_own_calls_do_not_read_outside(tricks: Tricks, tmp_path: Path, mon
     assert isinstance(Policy(Workspace(tricks.folder / "own-plain"), "ask").judge(plain), Allow)
 
 
-def test_objects_of_other_repositories_are_asked_about_however_they_are_named(tmp_path: Path) -> None:
+def test_objects_of_other_repositories_cause_a_question_however_they_are_named(tmp_path: Path) -> None:
     private = make(tmp_path / "private", {"secret.txt": "x\n"}) / ".git" / "objects"
 
     def judged(name: str, change: Callable[[Path], None]) -> object:
@@ -416,7 +418,7 @@ def test_objects_of_other_repositories_are_asked_about_however_they_are_named(tm
     assert isinstance(judged("linked", linked), Ask)
 
 
-def test_settings_given_by_the_environment_stay(tmp_path: Path) -> None:
+def test_settings_from_the_environment_are_kept(tmp_path: Path) -> None:
     given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Own Name"}
     root = make(tmp_path / "project", {"a": "x\n"})
     env = {**given, **build_git_environment(root, given)}

@@ -1,4 +1,4 @@
-"""The hand-written parser follows `cd` in a line, gives up on rare syntax, and must agree with the other parser."""
+"""The hand-written parser follows `cd` in a line, rejects rare syntax, and must agree with the other parser."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.rows import each_row
 
 
 def where(line: str, *, plain: bool = False) -> PossibleFolders:
-    """The folders `run` may run in."""
+    """Return the folders in which `run` may run."""
     parser = HandParser(line.encode(), plain=plain)
     assert parser.failure == ""
     (place,) = [place for place, words in parser.calls.items() if words[0] == Word("run")]
@@ -39,12 +39,12 @@ def where(line: str, *, plain: bool = False) -> PossibleFolders:
         ("command -- cd a && run", ("a",)),
     ],
 )
-def test_a_cd_leads_what_bash_runs_behind_it(line: str, folders: PossibleFolders) -> None:
+def test_a_cd_affects_what_bash_runs_after_it(line: str, folders: PossibleFolders) -> None:
     assert where(line) == folders
 
 
 @pytest.mark.parametrize("line", ["x | cd a; run", "cd a && x & run"])
-def test_another_shell_may_go_where_bash_does_not(line: str) -> None:
+def test_another_shell_may_enter_a_folder_that_bash_does_not(line: str) -> None:
     assert where(line) == ("",)
     assert set(where(line, plain=True) or ()) == {"", "a"}
 
@@ -67,11 +67,11 @@ def test_another_shell_may_go_where_bash_does_not(line: str) -> None:
         "fi",
     ],
 )
-def test_what_it_does_not_know_it_does_not_guess(line: str) -> None:
+def test_unknown_syntax_is_rejected_and_not_guessed(line: str) -> None:
     assert HandParser(line.encode(), plain=False).failure
     assert parse_command_line(line).unknown
 
 
 @pytest.mark.parametrize("line", ["cat <<'E' | grep -v #1\ntext\nE\nrm x", "[ -f > out in ]"])
-def test_a_line_read_in_two_ways_is_unknown(line: str) -> None:
+def test_an_ambiguous_line_is_unknown(line: str) -> None:
     assert any("two parsers" in reason for reason in parse_command_line(line).unknown)

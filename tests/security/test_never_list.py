@@ -1,4 +1,4 @@
-"""The never-list refuses every way to destroy a machine that a line plainly says, and no ordinary line."""
+"""The never-list refuses every plainly written way to destroy a machine, and no ordinary line."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def lines_of(name: str) -> list[str]:
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in a home, with a link to the root."""
+    """Return a project in a home folder, with a link to the root."""
     for name in ("NOT_SET_ANYWHERE", "BUILD_DIR", "D", "TMP"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TMPDIR", "/tmp")
@@ -34,18 +34,18 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refused(line: str, start: Path) -> str | None:
-    """Why a line is refused; only those about the link need the folder to be there."""
+    """Return why a line is refused; only lines about the link need the folder to exist."""
     folder, home = (str(start), str(start.parent)) if "rootlink" in line else ("/home/someone/project", "/home/someone")
     return explain_forbidden_command(parse_command_line(line), line, folder, home)
 
 
-def test_what_no_mode_may_run(start: Path) -> None:
+def test_lines_that_no_mode_may_run(start: Path) -> None:
     lines = lines_of("never_lines.txt")
     assert len(set(lines)) == len(lines) >= 280
     assert [line for line in lines if refused(line, start) is None] == []
 
 
-def test_what_is_ordinary_is_not_refused(start: Path) -> None:
+def test_ordinary_lines_are_not_refused(start: Path) -> None:
     lines = lines_of("never_ordinary.txt")
     assert len(set(lines)) == len(lines) >= 250
     assert [(line, why) for line in lines if (why := refused(line, start))] == []
@@ -117,7 +117,7 @@ REMOVERS = (
 
 
 @each_row("remover", REMOVERS)
-def test_every_whole_folder_by_every_way(remover: str, start: Path) -> None:
+def test_every_whole_folder_in_every_way(remover: str, start: Path) -> None:
     lines = [remover.format(path) for path in WHOLE]
     skipped = [
         line for line in lines if "D=" in line and ("*" in line or "{" in line or "?" in line)

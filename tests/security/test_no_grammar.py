@@ -1,4 +1,4 @@
-"""Where tree-sitter cannot be imported, clio runs and asks about every command."""
+"""If tree-sitter cannot be imported, clio runs and asks about every command."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ print(line)
 
 
 @pytest.mark.parametrize("module", ["tree_sitter", "tree_sitter_bash"])
-def test_every_command_is_asked_about(module: str, tmp_path: Path) -> None:
+def test_every_command_needs_approval(module: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, module], capture_output=True, text=True, check=False, cwd=tmp_path
     )

@@ -1,4 +1,4 @@
-"""An offered rule is no wider than what was asked: what else a program can be told is asked again."""
+"""An offered rule is no wider than the call in question: other calls are asked about again."""
 
 import os
 from pathlib import Path
@@ -105,7 +105,7 @@ HARMLESS = {
     "git switch main -c x",
     "python -m unittest -v -f other",
 }
-"""What stands in the tables above for another program's sake."""
+"""Entries of the tables above that are there because of another program."""
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def decide(project: Path, line: str, rule: str) -> bool:
-    """Whether a line runs unasked with this one rule."""
+    """Whether a line needs no approval with this one rule."""
     judge = Policy(Workspace(project), "ask", allow=(rule,))
     return isinstance(judge.judge(RunCommand(command=line, cwd=project)), Allow)
 
@@ -184,7 +184,7 @@ def test_a_rule_with_safe_arguments_of_a_program_without_a_list_covers_nothing(p
     assert not decide(project, "make", SAFE_WORD)
 
 
-def test_rules_of_before_mean_what_they_say(project: Path) -> None:
-    """A star that the user writes, or that an earlier release offered, still stands for any arguments."""
+def test_rules_of_earlier_versions_keep_their_meaning(project: Path) -> None:
+    """A star that the user writes, or that an earlier version offered, still means any arguments."""
     assert decide(project, "make test --eval=x", "make test *")
     assert decide(project, "pytest -p x", "pytest *")

@@ -1,4 +1,4 @@
-"""Mode `all` asks before a line takes away what does not belong to the project, and runs everyday work."""
+"""Mode `all` asks before a line removes what does not belong to the project, and runs everyday work."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ def read_lines(name: str) -> list[str]:
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in a home that has another project and a file of its own."""
+    """Return a project in a home folder that has another project and a file."""
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_CACHE_HOME", "D", "d", "f", "X"):
@@ -34,7 +34,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.sampled
 @each_row("line", sample(read_lines("outside_asked.txt"), 400))
-def test_what_is_not_the_projects_is_asked_about(root: Path, line: str) -> None:
+def test_removing_what_is_not_the_projects_needs_approval(root: Path, line: str) -> None:
     policy = Policy(Workspace(root), "all")
     action = RunCommand(command=line, cwd=root)
     verdict = policy.judge(action)
@@ -47,11 +47,11 @@ def test_what_is_not_the_projects_is_asked_about(root: Path, line: str) -> None:
 
 
 @each_row("line", read_lines("outside_run.txt"))
-def test_everyday_work_is_not_asked_about(root: Path, line: str) -> None:
+def test_everyday_work_needs_no_approval(root: Path, line: str) -> None:
     assert isinstance(Policy(Workspace(root), "all").judge(RunCommand(command=line, cwd=root)), Allow), line
 
 
-def test_a_rule_of_the_users_own_spares_the_question(root: Path) -> None:
+def test_a_rule_of_the_user_prevents_the_question(root: Path) -> None:
     action = RunCommand(command="apt-get remove nodejs", cwd=root)
     assert isinstance(Policy(Workspace(root), "all", allow=("apt-get remove *",)).judge(action), Allow)
     assert isinstance(Policy(Workspace(root), "all", allow=("apt-get install *",)).judge(action), Ask)

@@ -1,4 +1,4 @@
-"""Secrets go, whole; everything else stays as it is."""
+"""Secrets are removed completely; everything else is unchanged."""
 
 import sysconfig
 import time
@@ -26,7 +26,7 @@ FRAMES = (
 
 
 @each_row(("kind", "text"), keys(), ids=lambda value: value[:12])
-def test_keys_go_whole(kind: str, text: str) -> None:
+def test_keys_are_removed_completely(kind: str, text: str) -> None:
     for frame in FRAMES:
         redacted = Redactor().redact(frame.format(text))
         assert redacted.text == frame.format(f"[REDACTED:{kind}]")
@@ -34,7 +34,7 @@ def test_keys_go_whole(kind: str, text: str) -> None:
 
 
 @each_row(("kind", "text", "secret"), in_context(), ids=lambda value: value[:24])
-def test_secrets_go_by_what_is_around_them(kind: str, text: str, secret: str) -> None:
+def test_secrets_are_recognized_by_their_context(kind: str, text: str, secret: str) -> None:
     redacted = Redactor().redact(text)
     assert redacted.counts == {kind: 1}
     assert MARKER.search(redacted.text)
@@ -45,11 +45,11 @@ def test_secrets_go_by_what_is_around_them(kind: str, text: str, secret: str) ->
 
 
 @each_row("text", HARMLESS, ids=lambda text: text[:40])
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_text_without_secrets_is_unchanged(text: str) -> None:
     assert Redactor().redact(text).text == text
 
 
-def test_twice_is_once() -> None:
+def test_redacting_twice_changes_nothing_more() -> None:
     redactor = Redactor()
     texts = [text for _, text in keys()] + [text for _, text, _ in in_context()]
     for text in [*texts, "\n".join(texts), " ".join(texts), "".join(texts), *HARMLESS]:
@@ -57,14 +57,14 @@ def test_twice_is_once() -> None:
         assert redactor.redact(once).text == once
 
 
-def test_counts_add_up() -> None:
+def test_counts_are_summed() -> None:
     redactor = Redactor()
     redactor.redact(keys()[0][1] + " " + keys()[0][1])
     redactor.redact(in_context()[0][1])
     assert (redactor.total, redactor.counts) == (3, {"openai-key": 2, "password": 1})
 
 
-def test_off_means_off() -> None:
+def test_redaction_off_changes_nothing() -> None:
     redactor = Redactor(enabled=False)
     text = keys()[0][1]
     assert redactor.redact(text).text == text
@@ -72,7 +72,7 @@ def test_off_means_off() -> None:
     assert stream.feed(text) + stream.finish() == text
 
 
-def test_user_patterns() -> None:
+def test_patterns_of_the_user_are_redacted() -> None:
     redactor = Redactor(patterns=(r"ACME-\d+", r"\bproject \w+"))
     assert redactor.redact("ACME-12 and\nproject bluebird, ACME").text == (
         "[REDACTED:custom] and\n[REDACTED:custom], ACME"
@@ -82,7 +82,7 @@ def test_user_patterns() -> None:
         Redactor(patterns=("ACME-(",))
 
 
-def test_values_from_the_environment() -> None:
+def test_values_from_the_environment_are_redacted() -> None:
     env = {
         "DEPLOY_TOKEN": "correct-horse-battery",
         "SERVICE_PASSWORD": "with a space 77",
@@ -99,14 +99,14 @@ def test_values_from_the_environment() -> None:
     assert redactor.redact(text).text == "go [REDACTED:environment] ([REDACTED:environment]) abc123"
 
 
-def test_several_kinds_in_one_place_make_one_mark() -> None:
+def test_several_kinds_at_one_place_make_one_mark() -> None:
     key = keys()[0][1]
     assert Redactor().redact(f"OPENAI_API_KEY={key}").text == "OPENAI_API_KEY=[REDACTED:openai-key]"
     assert Redactor().redact(f"Authorization: Bearer {key}").text == "Authorization: Bearer [REDACTED:openai-key]"
 
 
-def test_long_text_without_a_break() -> None:
-    """Text that never breaks is cut in a place no key spans, and a key that never ends goes whole."""
+def test_long_text_without_a_break_is_redacted() -> None:
+    """Text that never breaks is cut at a place no key spans, and a key that never ends is removed completely."""
     redactor = Redactor()
     minified = ",".join(f'"k{number}":"{drawn(9, HEX, number)}"' for number in range(4000))
     secret = keys()[0][1]
@@ -118,10 +118,10 @@ def test_long_text_without_a_break() -> None:
     assert redactor.redact(f"x {endless} y").text == "x [REDACTED:openai-key] y"
 
 
-def test_the_standard_library_stays_as_it_is() -> None:
+def test_the_standard_library_is_unchanged() -> None:
     """At most one file in 400 of real source may change.
 
-    Passwords in addresses and Basic credentials are that by their form, in an example too: they are not counted.
+    Passwords in URLs and Basic credentials have the form of secrets even in an example: they are not counted.
     """
     redactor = Redactor()
     root = Path(sysconfig.get_paths()["stdlib"])
@@ -137,7 +137,7 @@ def test_the_standard_library_stays_as_it_is() -> None:
 
 
 _HOSTILE_CHARS = 100_000
-ADVERSARIAL = {  # how each text begins, and what follows over and over
+ADVERSARIAL = {  # the beginning of each text, and what is repeated after it
     "one letter": ("", "a"),
     "keys cut short": ("", "sk-"),
     "almost tokens": ("", "eyJaaaaaaaa."),
@@ -160,12 +160,12 @@ ADVERSARIAL = {  # how each text begins, and what follows over and over
 
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", sorted(ADVERSARIAL))
-def test_hostile_texts_end(name: str) -> None:
-    """A hundred thousand letters made to mislead take 3 s at most; an expression that backtracks, a minute."""
+def test_hostile_texts_take_little_time(name: str) -> None:
+    """A hundred thousand misleading letters take at most 3 s; an expression that backtracks takes a minute."""
     start, repeated = ADVERSARIAL[name]
     text = (start + repeated * (_HOSTILE_CHARS // len(repeated)))[:_HOSTILE_CHARS]
     redactor = Redactor(env_secrets=("correct-horse-battery",))
-    before = time.process_time()  # not the clock, which runs on while a busy machine does something else
+    before = time.process_time()  # CPU time, because the clock goes on while a busy machine does something else
     once = redactor.redact(text).text
     assert time.process_time() - before < 15
     assert len(once) <= len(text)

@@ -1,4 +1,4 @@
-"""Redacting piece by piece gives what redacting the whole gives, wherever the pieces end."""
+"""Redacting piece by piece equals redacting the whole text, wherever the pieces end."""
 
 import random
 import re
@@ -57,7 +57,7 @@ def streamed(redactor: Redactor, text: str, cuts: list[int]) -> str:
 @pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
 @given(text=texts, cuts=st.lists(st.integers(0, 10_000), max_size=30))
 @examples(100)
-def test_any_split_gives_the_whole(redactor: Redactor, text: str, cuts: list[int]) -> None:
+def test_any_split_gives_the_result_of_the_whole(redactor: Redactor, text: str, cuts: list[int]) -> None:
     assert streamed(redactor, text, cuts) == redactor.redact(text).text
 
 
@@ -104,7 +104,7 @@ def test_a_secret_in_a_sentence_of_another_language_is_found_wherever_it_is_cut(
         "la clave primaria es customer_id2",
     ],
 )
-def test_a_sentence_about_a_secret_that_does_not_state_it_stays(text: str) -> None:
+def test_a_sentence_about_a_secret_without_its_value_is_unchanged(text: str) -> None:
     assert PLAIN.redact(text).text == text
 
 
@@ -121,15 +121,15 @@ def test_every_split_of_every_secret(redactor: Redactor) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
-def test_a_secret_is_where_a_large_piece_is_sliced(redactor: Redactor) -> None:
+def test_a_secret_where_a_large_piece_is_sliced_is_found(redactor: Redactor) -> None:
     for secret in secrets:
         for before in sample(range(len(secret) + 12), 3, secret):
             text = f"{'a word ' * 200}"[: SLICE_CHARS - before - 1] + f" {secret} and {'more words ' * 20}"
             assert streamed(redactor, text, []) == redactor.redact(text).text
 
 
-def test_whatever_may_be_the_name_of_a_secret_is_a_sign() -> None:
-    """The quick test knows the names in pieces; `ANY_WORD` has them whole, and the finder begins with `WORDS`."""
+def test_every_possible_name_of_a_secret_passes_the_quick_check() -> None:
+    """The quick check knows parts of names; `ANY_WORD` has them whole, and the finder begins with `WORDS`."""
     named, sign = re.compile(rf"{ANY_WORD}{NAME_END}[:=]"), SignTest(()).judge
     seen = set[str]()
     rare = ["DB_PWD=Xk3vQ9zTm2LpR7wB", "aws_credential: 'Xk3vQ9zTm2LpR7wB'"]
@@ -148,13 +148,13 @@ def test_whatever_may_be_the_name_of_a_secret_is_a_sign() -> None:
 
 @given(text=texts)
 @examples(100)
-def test_twice_is_once(text: str) -> None:
+def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = PLAIN.redact(text).text
     assert PLAIN.redact(once).text == once
 
 
 @pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
-def test_long_words_and_lines(redactor: Redactor) -> None:
+def test_long_words_and_lines_are_redacted(redactor: Redactor) -> None:
     secret = keys()[0][1]
     for fill in ("a" * 30_000, "ab," * 10_000, "word " * 6_000, f"{secret}," * 300):
         text = f"x {fill}{secret}{fill} y\n"
@@ -166,7 +166,7 @@ def test_long_words_and_lines(redactor: Redactor) -> None:
                 assert "".join(parts) + stream.finish() == whole
 
 
-def test_ordinary_words_are_not_held_back() -> None:
+def test_ordinary_words_are_passed_on_at_once() -> None:
     stream = PLAIN.stream()
     assert stream.feed("The quick brown fox jum") == "The quick brown fox "
     assert stream.feed("ps over the token ") == "jumps over the token "
@@ -178,7 +178,7 @@ def test_ordinary_words_are_not_held_back() -> None:
     assert stream.finish() == "more"
 
 
-def test_what_is_held_back_is_bounded() -> None:
+def test_the_delayed_text_has_a_size_limit() -> None:
     key_lines = "\n".join(drawn(64, seed=seed) for seed in range(250))
     endless = [
         "-----BEGIN PRIVATE KEY-----\n" + key_lines,
@@ -198,8 +198,8 @@ def test_what_is_held_back_is_bounded() -> None:
     assert given_out > 0
 
 
-def test_a_name_that_was_let_go_is_remembered() -> None:
-    """However a stream is cut between a name and its value, and whatever blanks stand there."""
+def test_a_name_already_passed_on_is_remembered() -> None:
+    """However a stream is cut between a name and its value, and whatever blanks are there."""
     value = "Zk3vQ9wLr4NcZ8pHs3Jd"
     for name in ("password", "api_key", "api--key", '"token"'):
         for gap in (" = ", "=", "\n    value: ", "     =  ", "\t: ", " " * 12 + "= ", ' = "'):
@@ -211,8 +211,8 @@ def test_a_name_that_was_let_go_is_remembered() -> None:
                 assert streamed(PLAIN, text, cuts) == whole == streamed(FULL, text, cuts)
 
 
-def test_most_pieces_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What makes a stream cheap: in source and prose, hardly a word in a hundred is looked at closely."""
+def test_most_pieces_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This makes a stream cheap: in source and prose, about one word in a hundred is checked closely."""
     looks: list[str] = []
     real = SecretFinder.find_cut
     monkeypatch.setattr(
@@ -226,7 +226,7 @@ def test_most_pieces_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(looks) <= len(text) // 24 // 50
 
 
-def test_counts_of_a_stream() -> None:
+def test_counts_of_a_stream_equal_those_of_the_whole() -> None:
     redactor = Redactor()
     stream = redactor.stream()
     stream.feed(keys()[0][1] + " ")
@@ -244,7 +244,7 @@ def test_counts_of_a_stream() -> None:
         "Use hunter2again! as the password\n",
     ],
 )
-def test_a_sentence_in_pieces_gives_no_letters_of_its_secret(text: str) -> None:
+def test_a_sentence_in_pieces_reveals_no_letters_of_its_secret(text: str) -> None:
     for size in (1, 5, 24):
         assert streamed(PLAIN, text, list(range(0, len(text), size))) == PLAIN.redact(text).text != text
 
@@ -258,8 +258,8 @@ HOSTILE = (
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("text", HOSTILE)
-def test_the_work_of_a_stream_is_bounded_by_its_length(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text that is open without an end is not looked at again and again."""
+def test_the_work_of_a_stream_is_linear_in_its_length(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that stays open is not checked again and again."""
     looks: list[int] = []
     real = SecretFinder.find_cut
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Rules cover what they say and no more; the one offered is the narrowest worth keeping."""
+"""Rules cover what they say and no more; the offered one is the narrowest useful one."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def covered(rule: str, line: str) -> bool:
         ("*", "make all"),
     ],
 )
-def test_covers(rule: str, line: str) -> None:
+def test_lines_that_a_rule_covers(rule: str, line: str) -> None:
     assert covered(rule, line)
 
 
@@ -72,7 +72,7 @@ def test_covers(rule: str, line: str) -> None:
         ("ls", "ls *.py"),
     ],
 )
-def test_does_not_cover(rule: str, line: str) -> None:
+def test_lines_that_a_rule_does_not_cover(rule: str, line: str) -> None:
     assert not covered(rule, line)
 
 
@@ -91,7 +91,7 @@ def test_does_not_cover(rule: str, line: str) -> None:
         ("rm", "bash -c 'x=1; rm $x'"),
     ],
 )
-def test_denies(rule: str, line: str) -> None:
+def test_lines_that_a_deny_rule_refuses(rule: str, line: str) -> None:
     assert any(match_deny(read_rule(rule), command) == "yes" for command in parse_command_line(line).commands)
 
 
@@ -104,7 +104,7 @@ def test_denies(rule: str, line: str) -> None:
         ("rm", "bash -c 'x=1; echo b'"),
     ],
 )
-def test_does_not_deny(rule: str, line: str) -> None:
+def test_lines_that_a_deny_rule_does_not_refuse(rule: str, line: str) -> None:
     assert all(match_deny(read_rule(rule), command) == "no" for command in parse_command_line(line).commands)
 
 
@@ -149,13 +149,13 @@ def test_does_not_deny(rule: str, line: str) -> None:
         ("npx thing", None),
     ],
 )
-def test_suggestion(line: str, rule: str | None) -> None:
+def test_the_suggested_rule(line: str, rule: str | None) -> None:
     (command,) = parse_command_line(line).commands
     assert suggest_rule(command, assess_command(command).level) == rule
 
 
 @each_row("line", ["git commit -m x", "npm run test", "pytest -q", "python -m pytest", "make test"])
-def test_a_suggested_rule_covers_what_it_was_made_of(line: str) -> None:
+def test_a_suggested_rule_covers_its_line(line: str) -> None:
     (command,) = parse_command_line(line).commands
     level = assess_command(command).level
     assert is_allowed_by_rule(read_rule(suggest_rule(command, level) or ""), command, level)

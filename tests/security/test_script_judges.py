@@ -19,7 +19,7 @@ LINES = corpus_lines()
 
 
 def judge_line(line: str) -> str:
-    """Say "run" where every call is judged read-only, else why not; with xargs, only what that starts counts."""
+    """Return "run" if every call is judged read-only, else the reason; with xargs, only what it starts counts."""
     parsed = parse_command_line(line)
     if parsed.unknown:
         return parsed.unknown[0]
@@ -29,7 +29,7 @@ def judge_line(line: str) -> str:
 
 
 def judgement_of(line: str) -> Judgement:
-    """The judgement of the last call of a line."""
+    """Return the judgement of the last call of a line."""
     parsed = parse_command_line(line)
     found = judge_read_only(parsed.commands[-1], parsed)
     assert isinstance(found, Judgement), found
@@ -40,7 +40,7 @@ def paths_of(line: str) -> list[str]:
     return [word.text for word in judgement_of(line).paths]
 
 
-def test_the_corpus_holds_enough_of_each_language() -> None:
+def test_the_corpus_has_enough_of_each_language() -> None:
     for program in ("sed", "awk"):
         ordinary, attacks = read_corpus(program)
         assert len(ordinary) >= 150
@@ -88,13 +88,13 @@ def test_everyday_lines_run_and_attacks_do_not() -> None:
         ("unzip x.zip", "writes the files"),
     ],
 )
-def test_the_reason_names_what_is_wrong(line: str, why: str) -> None:
+def test_the_reason_names_the_problem(line: str, why: str) -> None:
     parsed = parse_command_line(line)
     reasons = [judge_read_only(command, parsed) for command in parsed.commands]
     assert any(isinstance(reason, str) and why in reason for reason in reasons), reasons
 
 
-def test_what_a_script_reads_is_among_its_paths() -> None:
+def test_files_read_by_a_script_are_among_its_paths() -> None:
     assert paths_of("sed -e '1r ../secret' -e p f g") == ["f", "g", "../secret"]
     assert paths_of("sed 'R /etc/passwd' f") == ["f", "/etc/passwd"]
     assert paths_of("awk -F: '{print $1}' x=1 f ../g") == ["f", "../g"]
@@ -104,12 +104,12 @@ def test_what_a_script_reads_is_among_its_paths() -> None:
     assert paths_of("tar tvf x.tar") == ["x.tar"]
 
 
-def test_the_names_a_program_tries_by_itself_are_among_its_paths() -> None:
+def test_names_that_a_program_tries_itself_are_among_its_paths() -> None:
     assert {"x", "x.gz", "x.Z"} <= set(paths_of("zcat x"))
     assert {"x", "x.zip"} <= set(paths_of("unzip -l x"))
 
 
-def test_links_are_followed_where_names_are_given_to_a_reader() -> None:
+def test_links_are_followed_if_names_are_passed_to_a_reader() -> None:
     assert not judgement_of("find . -name x").follows_links
     assert judgement_of("find -L . -name x").follows_links
     assert judgement_of("find . -name x -follow").follows_links
@@ -119,7 +119,7 @@ def test_links_are_followed_where_names_are_given_to_a_reader() -> None:
     assert judgement_of("find . | xargs head").lists_arguments
 
 
-def test_where_find_begins_is_among_its_paths() -> None:
+def test_the_start_folder_of_find_is_among_its_paths() -> None:
     assert paths_of("find -name x") == ["."]
     assert paths_of("find -exec grep -lf x {} +") == ["x"]
     outer = judge_read_only(parse_command_line("find -exec grep -lf x {} +").commands[0])
@@ -158,7 +158,7 @@ def test_deep_and_long_scripts_are_refused(text: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="runs the programs of a Linux system")
 def test_nothing_judged_read_only_does_anything_else() -> None:
-    """A short slice; `make fuzz-scripts` runs as many as one likes."""
+    """A small sample; `make fuzz-scripts` runs as many as requested."""
     names = tuple(language.name for language in LANGUAGES if language.name != "xargs")
     finds, counts = hunt(10, 7, names)
     more, _ = hunt(2, 7, ("xargs",))

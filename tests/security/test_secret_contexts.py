@@ -1,4 +1,4 @@
-"""Secrets in every file, command, header and sentence that says so are replaced; references and labels are not."""
+"""Secrets in every file, command, header and sentence are replaced, but no references and labels."""
 
 from itertools import pairwise
 
@@ -24,7 +24,7 @@ def test_nearly_all_secrets_in_context_are_replaced() -> None:
     assert len(missed) <= len(cases) // 100, missed
 
 
-def test_nearly_all_secrets_that_syntax_gives_a_name_are_replaced() -> None:
+def test_nearly_all_secrets_with_a_name_by_syntax_are_replaced() -> None:
     redactor = Redactor()
     cases = list(in_contexts(SEEDS, makers=SYNTAXES))
     missed = [f"{case.kind}: {case.text!r}" for case in cases if leaks(redactor.redact(case.text).text, case)]
@@ -45,8 +45,8 @@ def test_secrets_in_further_forms_are_replaced() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 24, 0])
-def test_a_stream_replaces_what_the_whole_does(size: int) -> None:
-    """Cut in pieces of one size, or by lot: 0."""
+def test_a_stream_replaces_the_same_as_the_whole(size: int) -> None:
+    """Split in pieces of one size, or randomly: 0."""
     redactor = Redactor()
     different: list[str] = []
     for case in in_contexts(range(7_000, 7_002), each=2, makers=CONTEXTS | SYNTAXES | FORMS):
@@ -119,11 +119,11 @@ def test_a_stream_replaces_what_the_whole_does(size: int) -> None:
         "secretKeyRef:\n  name: db\n  key: password\n",
     ],
 )
-def test_references_labels_and_placeholders_stay(text: str) -> None:
+def test_references_labels_and_placeholders_are_kept(text: str) -> None:
     assert Redactor().redact(text).text == text
 
 
-def test_a_secret_is_known_again_without_its_name() -> None:
+def test_a_secret_is_recognized_again_without_its_name() -> None:
     redactor = Redactor()
     assert "k7Qz9vLm" not in redactor.message("DB_PASSWORD=k7Qz9vLm\n").text
     assert redactor.message("it says k7Qz9vLm, twice: (k7Qz9vLm)").text == (

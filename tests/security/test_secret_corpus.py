@@ -1,4 +1,4 @@
-"""All kinds of credentials in the places where they stand: found, whole, however a stream is cut."""
+"""All kinds of credentials in the contexts where they occur: found completely, however a stream is split."""
 
 from itertools import accumulate, cycle, pairwise, takewhile
 
@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.security.redaction.redactor import Redactor
-from tests.security.secret_corpus import FORMS, KINDS, Lot, Placed, halved, leaves_a_tail, placed, survives
+from tests.security.secret_corpus import FORMS, KINDS, Placed, RandomLetters, halved, leaves_a_tail, placed, survives
 from tests.support.examples import examples, sample
 from tests.support.rows import each_row
 
 CASES = list(placed(range(1)))
 
 
-def test_nearly_all_are_found_and_leave_no_tail() -> None:
+def test_nearly_all_are_found_completely() -> None:
     redactor = Redactor()
     missed = [f"{case.kind} in {case.place}" for case in CASES if survives(redactor.redact(case.text).text, case)]
     assert len(KINDS) >= 60
@@ -22,8 +22,8 @@ def test_nearly_all_are_found_and_leave_no_tail() -> None:
 
 
 @pytest.mark.sampled
-def test_what_is_found_is_found_wherever_a_stream_is_cut() -> None:
-    """Cuts of one text of each kind, every one with `make fuzz`, and all cuts at once."""
+def test_secrets_are_found_wherever_a_stream_is_split() -> None:
+    """Splits of one text of each kind, all of them with `make fuzz`, and all splits at once."""
     redactor = Redactor()
     seen: set[str] = set()
     for case in CASES:
@@ -42,8 +42,8 @@ def test_what_is_found_is_found_wherever_a_stream_is_cut() -> None:
 @pytest.mark.parametrize("patterns", [(), (r"ACME-\d+",)], ids=["plain", "lines"])
 @given(case=st.sampled_from(CASES), sizes=st.lists(st.integers(1, 200), min_size=1, max_size=30))
 @examples(100)
-def test_in_every_place_any_cuts_give_the_whole(patterns: tuple[str, ...], case: Placed, sizes: list[int]) -> None:
-    """The pieces have the given sizes over and over; a user's patterns make the stream go by lines."""
+def test_in_every_context_any_splits_equal_the_whole(patterns: tuple[str, ...], case: Placed, sizes: list[int]) -> None:
+    """The pieces have the given sizes repeatedly; a user's patterns make the stream line by line."""
     redactor = Redactor(patterns)
     ends = takewhile(lambda end: end < len(case.text), accumulate(cycle(sizes)))
     stream = redactor.stream()
@@ -51,7 +51,7 @@ def test_in_every_place_any_cuts_give_the_whole(patterns: tuple[str, ...], case:
     assert "".join(parts) + stream.finish() == redactor.redact(case.text).text
 
 
-def test_of_a_secret_two_messages_hold_the_second_half_goes() -> None:
+def test_the_second_half_of_a_secret_split_between_messages_is_removed() -> None:
     missed: list[str] = []
     total = 0
     for case in halved():
@@ -68,7 +68,7 @@ def test_of_a_secret_two_messages_hold_the_second_half_goes() -> None:
     [
         ('key = "{key}', 'abcdefgh", 5', '[REDACTED:half]", 5'),  # the quotation was not closed before
         ("<key>{key}", "abcdefgh</key>", "[REDACTED:half]</key>"),
-        ("use {key}", "HvBNPZLJ to sign in", "[REDACTED:half] to sign in"),  # no word in any writing
+        ("use {key}", "HvBNPZLJ to sign in", "[REDACTED:half] to sign in"),  # no word in any script
         ("use {key}", "ZrAlUrTe to sign in", "[REDACTED:half] to sign in"),
         ("HEROKU_API_KEY='34fc372a-74cf-8cb5-e16b-f", "d9908288'", "[REDACTED:half]'"),
         ("use {key}", "Traceback of a call", "Traceback of a call"),
@@ -77,14 +77,14 @@ def test_of_a_secret_two_messages_hold_the_second_half_goes() -> None:
         ('key = "{key}', "finished: exit 0", "finished: exit 0"),
     ],
 )
-def test_a_second_half_is_told_from_the_next_word(end: str, begin: str, said: str) -> None:
+def test_a_second_half_is_distinguished_from_the_next_word(end: str, begin: str, said: str) -> None:
     redactor = Redactor()
-    redactor.message(end.format(key=FORMS["github"](Lot("told"))))
+    redactor.message(end.format(key=FORMS["github"](RandomLetters("told"))))
     assert redactor.message(begin).text == said
 
 
-def test_either_half_of_a_secret_that_was_seen_goes() -> None:
-    key, key_block = FORMS["github"](Lot("seen")), FORMS["rsa-key"](Lot("seen"))
+def test_either_half_of_a_known_secret_is_removed() -> None:
+    key, key_block = FORMS["github"](RandomLetters("seen")), FORMS["rsa-key"](RandomLetters("seen"))
     redactor = Redactor(env_secrets=["violet kettle 77 orbit"])
     redactor.message(f"it is {key}\n{key_block}")
     assert redactor.message(f"the end of it is\n{key[:20]}").text == "the end of it is\n[REDACTED:half]"
@@ -95,25 +95,25 @@ def test_either_half_of_a_secret_that_was_seen_goes() -> None:
     assert redactor.message(page).text == hidden
 
 
-def test_the_end_of_a_key_block_alone_is_enough() -> None:
-    rows = FORMS["openssh-key"](Lot("end")).split("\n")
+def test_the_end_of_a_key_block_alone_is_recognized() -> None:
+    rows = FORMS["openssh-key"](RandomLetters("end")).split("\n")
     said = Redactor().message("see\n" + "\n".join(rows[4:])).text
     assert said == "see\n" + "[REDACTED:private-key]\n" * 5 + rows[-1]
 
 
-def test_what_follows_a_secret_or_looks_like_a_key_block_stays() -> None:
+def test_text_after_a_secret_or_like_a_key_block_is_kept() -> None:
     redactor = Redactor()
-    certificate = FORMS["rsa-key"](Lot("public")).replace("RSA PRIVATE KEY", "CERTIFICATE")
-    first = FORMS["rsa-key"](Lot("cut")).split("\n")[:4]
+    certificate = FORMS["rsa-key"](RandomLetters("public")).replace("RSA PRIVATE KEY", "CERTIFICATE")
+    first = FORMS["rsa-key"](RandomLetters("cut")).split("\n")[:4]
     for text in ("import os", "README2.txt", "2024-05-01T12:00:00Z INFO start", "src/main2.py:12", "handshake begins"):
-        redactor.message(f"the key is {FORMS['openai'](Lot(text))}")
+        redactor.message(f"the key is {FORMS['openai'](RandomLetters(text))}")
         assert redactor.message(text).text == text
     redactor.message("\n".join(first))
     assert redactor.message(certificate).text == certificate
 
 
 def test_a_key_block_is_found_as_tools_show_it() -> None:
-    rows = FORMS["rsa-key"](Lot("shown")).split("\n")
+    rows = FORMS["rsa-key"](RandomLetters("shown")).split("\n")
     for shown in (
         "{n}|{row}",
         "{n:6}\t{row}",
@@ -129,14 +129,14 @@ def test_a_key_block_is_found_as_tools_show_it() -> None:
             assert not any(row[:24] in said for row in part[1:-1]), said
 
 
-def test_a_key_behind_a_dash_or_a_slash_is_one_and_inside_a_word_is_none() -> None:
+def test_a_key_after_a_dash_or_a_slash_is_found_and_inside_a_word_is_not() -> None:
     key = next(case.secret for case in CASES if case.kind == "github")
     for text in (f"my-{key}.txt", f"/hooks/{key}/send", f"x_{key}", f"+{key}"):
         assert key[:12] not in Redactor().redact(text).text
     assert Redactor().redact(f"aa{key}").text == f"aa{key}"
 
 
-def test_a_backslash_or_a_star_in_a_value_does_not_save_it() -> None:
+def test_a_value_with_a_backslash_or_a_star_is_removed() -> None:
     for value in ("abc" + "\\" + "Zk3vQ9wLr4NcZ8pHs3Jd", "Zk3v*Q9wL^r4Nc!Z8p%Hs3", "~Zk3vQ9wLr4NcZ8pHs3Jd"):
         assert value not in Redactor().redact(f"secret_key={value}\n").text
         assert value not in Redactor().redact(f"SECRET_KEY={value}\n").text

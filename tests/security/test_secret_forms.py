@@ -1,4 +1,4 @@
-"""Secrets of every kind in every form are replaced, whole and in a stream; placeholders and references stay."""
+"""Secrets of every kind in every form are replaced, whole and in a stream; placeholders and references are kept."""
 
 import re
 from itertools import pairwise
@@ -20,7 +20,7 @@ MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 
 
 def is_left(text: str, case: SecretForm) -> bool:
-    """Whether half of a secret, or five of its letters, is left."""
+    """Whether half of a secret, or five of its letters, remain."""
     rest = MARK.sub("#", text)
     size = max(5, len(case.secret) // 2)
     return any(case.secret[at : at + size] in rest for at in range(max(1, len(case.secret) - size + 1)))
@@ -50,7 +50,7 @@ def test_secrets_in_base64_are_replaced() -> None:
     assert not missed, describe(missed)
 
 
-def test_a_stream_gives_what_the_whole_gives() -> None:
+def test_a_stream_gives_the_result_of_the_whole() -> None:
     redactor = Redactor()
     different: list[SecretForm] = []
     cases = [*list_secrets(14, each=1), *list_encoded(15, 2)]
@@ -64,7 +64,7 @@ def test_a_stream_gives_what_the_whole_gives() -> None:
     assert len(different) * 200 <= len(cases), describe(different)
 
 
-def test_placeholders_and_references_stay() -> None:
+def test_placeholders_and_references_are_kept() -> None:
     redactor = Redactor()
     changed = [text for text in list_references() if redactor.redact(text).text != text]
     assert not changed

@@ -1,4 +1,4 @@
-"""A line is judged by the shell that runs it: bash, a plain `sh` without bash, the old bash of a Mac, or cmd.exe."""
+"""A line is judged for the shell that runs it: bash, a plain `sh`, the old bash of macOS, or cmd.exe."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ MAC = ("/bin/bash", "-c")
 CMD = ("cmd.exe", "/d", "/s", "/c")
 
 
-def test_without_bash_a_line_of_bash_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_bash_a_line_in_bash_syntax_needs_approval(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shell_dialects.shutil, "which", lambda name: None)  # pyright: ignore[reportUnknownLambdaType]
     assert make_shell_argv("ls") == ["/bin/sh", "-c", "ls"]
     policy = Policy(Workspace(tmp_path), "ask")
@@ -24,14 +24,14 @@ def test_without_bash_a_line_of_bash_is_asked(monkeypatch: pytest.MonkeyPatch, t
     assert [line for line, verdict in verdicts.items() if isinstance(verdict, Allow)] == ["ls"]
 
 
-def test_the_environment_leads_cd_nowhere_else() -> None:
+def test_the_environment_cannot_redirect_cd() -> None:
     assert "CDPATH" not in make_command_environment({"CDPATH": "/etc", "SHELLOPTS": "posix", "A": "b"})
 
 
-def test_scripts_inside_are_read_by_the_shell_that_runs_them() -> None:
+def test_nested_scripts_are_read_for_the_shell_that_runs_them() -> None:
     assert parse_command_line("ls &> x").unknown == ()
     assert parse_command_line("ls &> x", plain=True).unknown
-    assert parse_command_line("bash -c 'ls &> x'", plain=True).unknown  # the text is the plain shell's too
+    assert parse_command_line("bash -c 'ls &> x'", plain=True).unknown  # the text is read by the plain shell too
     assert parse_command_line("eval 'ls &'\">\" x", plain=True).unknown
     assert parse_command_line("sh -c 'eval \"ls &\"\\> x'").unknown
     assert parse_command_line("bash -c 'ls &> x'").unknown == ()
@@ -46,9 +46,7 @@ def test_scripts_inside_are_read_by_the_shell_that_runs_them() -> None:
         ("echo 'it is' # it's", True),
     ],
 )
-def test_the_old_bash_of_a_mac_loses_its_way_in_substitutions(
-    line: str, clear: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_old_bash_of_macos_misreads_substitutions(line: str, clear: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert explain_shell_doubt(line, MAC) == ""
     monkeypatch.setattr(shell_dialects.sys, "platform", "darwin")
     assert (explain_shell_doubt(line, MAC) == "") is clear
@@ -66,5 +64,5 @@ def test_the_old_bash_of_a_mac_loses_its_way_in_substitutions(
         ("ls\ndel x", False),
     ],
 )
-def test_cmd_gets_only_the_plainest_words(line: str, clear: bool) -> None:
+def test_cmd_accepts_only_the_simplest_words(line: str, clear: bool) -> None:
     assert (explain_shell_doubt(line, CMD) == "") is clear

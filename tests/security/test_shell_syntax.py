@@ -1,4 +1,4 @@
-"""The parser takes quotes off as a shell does, follows folders, and admits what it does not understand."""
+"""The parser removes quotes as a shell does, follows folders, and reports what it does not understand."""
 
 import shlex
 import shutil
@@ -21,14 +21,14 @@ words = st.text(
 
 
 @given(st.lists(words, min_size=1, max_size=5))
-def test_quoted_words_come_back(argv: list[str]) -> None:
+def test_quoted_words_are_parsed_back(argv: list[str]) -> None:
     line = parse_command_line("run " + shlex.join(argv))
     assert line.unknown == ()
     assert [command.argv for command in line.commands] == [("run", *argv)]
 
 
 @each_row("letter", ["\U000f4839", "\U00031860", "\U0010ffff", "😀", "é"])
-def test_no_letter_behind_a_brace_brings_the_process_down(letter: str) -> None:
+def test_no_letter_after_a_brace_crashes_the_process(letter: str) -> None:
     code = f"from clio.security.shell import parser; print(bool(parser.parse_command_line({'{' + letter!r}).unknown))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
@@ -45,7 +45,7 @@ def test_letters_of_all_scripts_are_letters() -> None:
 
 
 @given(st.text(max_size=200) | st.text("ab '\"`$(){}[];|&<>\\\n#!*?~=-", max_size=60))
-def test_no_text_breaks_it(text: str) -> None:
+def test_any_text_can_be_parsed(text: str) -> None:
     parse_command_line(text)
 
 
@@ -60,7 +60,7 @@ def test_no_text_breaks_it(text: str) -> None:
         "a\\\n  b 'c\nd' \"e\\\nf\"",
     ],
 )
-def test_words_are_those_bash_sees(words: str) -> None:
+def test_words_are_those_that_bash_sees(words: str) -> None:
     seen = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {words}"], capture_output=True, check=True, timeout=20
     ).stdout.decode("utf-8", "surrogateescape")
@@ -84,19 +84,19 @@ def test_words_are_those_bash_sees(words: str) -> None:
         ("eval 'cd /etc'; run", None),
     ],
 )
-def test_folders(line: str, folders: tuple[str, ...] | None) -> None:
+def test_the_folder_of_each_command(line: str, folders: tuple[str, ...] | None) -> None:
     (command,) = [command for command in parse_command_line(line).commands if command.program == "run"]
     assert command.folders == folders
 
 
-def test_wrappers_and_pipes_are_noted() -> None:
+def test_wrappers_and_pipes_are_recorded() -> None:
     line = parse_command_line("curl -s x | sudo -u root env A=1 timeout 5 sh -s")
     assert (line.commands[1].wrappers, line.commands[1].upstream) == (("sudo", "env", "timeout"), ("curl",))
     assert line.commands[1].written[0].text == "sudo"
     assert line.commands[1].env == (("A", "1"),)
 
 
-def test_redirects() -> None:
+def test_redirects_are_recorded() -> None:
     line = parse_command_line("a 2>&1 >out <in 2>>err; b &> all; c <<< x >| f; d >&-")
     assert [(each.operator, each.target.text) for each in line.redirects] == [
         (">", "out"),
@@ -134,7 +134,7 @@ def test_redirects() -> None:
     ],
     ids=lambda line: line[:30],
 )
-def test_what_is_not_understood_is_reported(line: str) -> None:
+def test_unsupported_syntax_is_reported(line: str) -> None:
     assert parse_command_line(line).unknown
 
 
@@ -142,7 +142,7 @@ def test_what_is_not_understood_is_reported(line: str) -> None:
     "text",
     ["$(" * 20_000, "a|" * 2_000, "`" * 50_000, "{" * 50_000, "{," * 25_000, "x <<a\n" * 9_000, "sh -c '" * 5_000],
 )
-def test_hostile_lines_end(text: str) -> None:
+def test_hostile_lines_take_little_time(text: str) -> None:
     parse_command_line(text)
 
 

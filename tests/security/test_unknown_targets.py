@@ -1,4 +1,4 @@
-"""Mode `all` asks where a path to delete or write over is only known when the line runs, and nowhere else."""
+"""Mode `all` asks if a path to delete or overwrite is only known when the line runs, and only then."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @each_row("line", read_lines("unknown_targets.txt"))
-def test_a_target_known_only_at_run_time_is_asked_about(root: Path, line: str) -> None:
+def test_a_target_known_only_at_run_time_needs_approval(root: Path, line: str) -> None:
     policy = Policy(Workspace(root), "all")
     action = RunCommand(command=line, cwd=root)
     verdict = policy.judge(action)
@@ -36,5 +36,5 @@ def test_a_target_known_only_at_run_time_is_asked_about(root: Path, line: str) -
 
 
 @each_row("line", read_lines("known_targets.txt"))
-def test_a_target_that_the_line_tells_is_not(root: Path, line: str) -> None:
+def test_a_target_given_in_the_line_needs_none(root: Path, line: str) -> None:
     assert isinstance(Policy(Workspace(root), "all").judge(RunCommand(command=line, cwd=root)), Allow), line

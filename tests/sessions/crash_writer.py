@@ -1,4 +1,4 @@
-"""A process to be killed: appends to one session for ever, at times closes and reopens it, and says what it has done.
+"""A process to kill: appends to one session endlessly, sometimes closes and reopens it, and prints what it has done.
 
 `python -m tests.sessions.crash_writer FOLDER SEED [SESSION_ID]` prints the session's id, then each message's as soon as
 `append` has returned.

@@ -1,4 +1,4 @@
-"""What the session tests say and look at."""
+"""Messages and checks for session tests."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def store_in(project: Path) -> SessionStore:
 
 
 def a_turn(number: int = 0) -> list[Message]:
-    """Question, call, result, answer."""
+    """Return question, call, result, answer."""
     call = ToolCall(id=f"call_{number}", name="read_file", arguments='{"path": "a.py"}')
     return [
         UserMessage(content=f"question {number} – naïve 漢字", context="<date>today</date>", created=100.0 + number),
@@ -30,7 +30,7 @@ def say(session: Session, messages: list[Message]) -> None:
 
 
 def kill(session: Session) -> None:
-    """End a session as a kill does: descriptors closed, nothing tidied up."""
+    """End a session as a kill does: descriptors closed, nothing else."""
     assert session._disk is not None
     session._disk.release()
 

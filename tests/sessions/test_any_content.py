@@ -1,4 +1,4 @@
-"""No content of a session stops it from opening, and from what opens a request can be made."""
+"""No content of a session prevents opening it, and a request can be built from any opened session."""
 
 import json
 import tempfile
@@ -28,7 +28,7 @@ TEXTS = st.text(LETTERS, max_size=30)
 
 
 def nested(depth: int, around: str = "[]") -> str:
-    """A number inside that many lists, or objects with one field."""
+    """Return a number inside this many lists, or objects with one field."""
     return around[:-1] * depth + "1" + around[-1] * depth
 
 
@@ -55,7 +55,7 @@ QUICK = settings(examples(25), deadline=None, suppress_health_check=list(HealthC
 
 
 def encode_request(messages: list[Message]) -> None:
-    """The body a server gets, as strict JSON."""
+    """Return the body for a server, as strict JSON."""
     request = ChatRequest(system="s", messages=tuple(messages))
     for quirks in (ServerQuirks(), ServerQuirks(echo_reasoning=True, thought_signatures=True)):
         body = ChatProtocol("m", quirks).encode(request)
@@ -103,7 +103,7 @@ def _paths(value: Any, before: tuple[str | int, ...] = ()) -> list[tuple[str | i
 
 
 def _with(document: Any, path: tuple[Any, ...], written: str) -> str:
-    """The document as JSON, the value at a path replaced by this text."""
+    """Return the document as JSON, with the value at a path replaced by this text."""
     mark = "\ue000mark\ue000"
     if not path:
         return written
@@ -117,7 +117,7 @@ def _with(document: Any, path: tuple[Any, ...], written: str) -> str:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, list[str]]:
-    """A session's id, its snapshot, and the lines of its journal before that."""
+    """Return a session's id, its snapshot, and the lines of its journal before that."""
     folder = tmp_path_factory.mktemp("stored")
     store = store_in(folder)
     session = store.new(folder, name="name")
@@ -162,7 +162,7 @@ def test_a_wrong_value_anywhere_in_the_files_is_skipped(
         try:
             session = store.open(id)
         except (CorruptDocument, SessionNotFound, NewerDocument):
-            return  # nothing of it could be read, or a later clio wrote it, and the user is told
+            return  # nothing of it could be read, or a later version wrote it, and the user is told
         encode_request(session.messages)
         session.append(UserMessage(content="more"))
         session.close()

@@ -1,4 +1,4 @@
-"""Whole outputs beside the session."""
+"""Complete outputs next to the session."""
 
 import hashlib
 from pathlib import Path

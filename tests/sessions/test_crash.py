@@ -1,4 +1,4 @@
-"""Killed at any instant, a session comes back with every message that `append` had accepted."""
+"""A session killed at any instant has every message that `append` had accepted."""
 
 import random
 import subprocess
@@ -19,7 +19,7 @@ KILLS = 40 if is_fuzzing() else 4
 
 
 def run_and_kill(arguments: list[str], after_lines: int) -> list[str]:
-    """What the writer printed until it died, unfinished last line left out."""
+    """Return what the writer printed until it died, without an unfinished last line."""
     command = [sys.executable, "-m", "tests.sessions.crash_writer", *arguments]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
@@ -44,7 +44,7 @@ def test_every_confirmed_message_survives_sigkill(tmp_path: Path) -> None:
         ids = [message.id for message in session.messages]
         assert len(ids) == len(set(ids))
         assert [id for id in ids if id in set(confirmed)] == confirmed
-        assert len(ids) - len(confirmed) <= number + 1  # at most one a kill: on disk, but not yet told
+        assert len(ids) - len(confirmed) <= number + 1  # at most one per kill: on disk, but not yet reported
         assert session.warnings == []
         session.close()
         assert files(store.folder) == [f"{session.id}.json"]

@@ -1,4 +1,4 @@
-"""Whatever a disk does to the files, a session opens with what can be read, and nothing damaged is thrown away."""
+"""Whatever a disk does to the files, a session opens with what can be read, and damaged files are kept."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.sessions.talk import a_turn, kill, say, store_in
 
 
 def prepared(store: SessionStore, *, closed: bool) -> tuple[str, list[str]]:
-    """A session of three turns: the first two in the snapshot if `closed`, the last in the journal."""
+    """Return a session of three turns: the first two in the snapshot if `closed`, the last in the journal."""
     session = store.new(Path("/project"), name="demo")
     say(session, a_turn(1) + a_turn(2))
     if closed:
@@ -29,7 +29,7 @@ def prepared(store: SessionStore, *, closed: bool) -> tuple[str, list[str]]:
 
 
 def ids_after_reopening(store: SessionStore, session_id: str) -> list[str]:
-    """Open, say one thing more, die; open again, close; open: all agree. Returns the ids without the last."""
+    """Open, add a message, kill; open again, close; open: all must agree. Return the ids without the last."""
     session = store.open(session_id)
     before = [message.id for message in session.messages]
     session.append(UserMessage(content="more"))
@@ -61,7 +61,7 @@ def test_a_journal_cut_anywhere(cut: int) -> None:
         whole = 8 + sum(is_message(line) for line in data.split(b"\n"))
         found = ids_after_reopening(store, session_id)
         assert found[:whole] == ids[:whole]
-        assert all(id not in ids for id in found[whole:])  # nothing but answers to calls whose results were cut off
+        assert all(id not in ids for id in found[whole:])  # only answers to calls whose results were cut off
 
 
 @given(where=st.integers(0, 9_999), bit=st.integers(0, 7))
@@ -76,11 +76,11 @@ def test_a_journal_with_flipped_bits(where: int, bit: int) -> None:
         journal.write_bytes(content)
         before = bytes(content)
         if re.search(rb'"version":[2-9],', content):
-            return  # a valid line that says it is newer: see below
+            return  # a valid line that claims to be newer: see below
 
         found = ids_after_reopening(store, session_id)
         assert found[:8] == ids[:8]
-        # One line is hit, or two where a line end was; a flip inside of an id makes another id.
+        # One line is damaged, or two if it was a line end; a flip inside an id makes another id.
         assert len([id for id in found if id in ids]) >= len(ids) - 2
         damaged = list(store.folder.glob("*.journal.jsonl.corrupt-*"))
         for path in damaged:
@@ -216,7 +216,7 @@ def test_messages_without_ids_get_the_same_ones_at_every_opening(tmp_path: Path)
 
 
 def test_a_journal_that_ends_in_zeros_is_reported(tmp_path: Path) -> None:
-    """What a file system leaves that lost its power before the data was written."""
+    """What a file system leaves if it loses power before the data was written."""
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     said = a_turn()

@@ -1,4 +1,4 @@
-"""A disk that is full, read-only or emptied under a running session: said, and made good when it works again."""
+"""A disk that is full, read-only or emptied while a session runs: reported, and repaired when it works again."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from tests.sessions.talk import a_turn, files, kill, say, store_in
 ROOT = Path(__file__).parent.parent.parent
 NOBODY = 65534
 
-# A limit on the size of files is as hard as a full disk: the write stops in the middle of a line.
+# A limit on file size acts like a full disk: the write stops in the middle of a line.
 FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
@@ -76,7 +76,7 @@ def run(script: str, *arguments: str) -> list[str]:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that any user may enter: root is not stopped by modes, so such tests run as someone else."""
+    """Return a folder that any user may enter: root ignores modes, so such tests run as another user."""
     folder = Path(mkdtemp())
     folder.chmod(0o755)
     yield folder
@@ -100,13 +100,13 @@ def test_a_session_is_saved_once_a_full_disk_has_space_again(tmp_path: Path, end
 
 
 def test_a_disk_that_stays_full_is_reported(tmp_path: Path) -> None:
-    """What fitted is there, the journal stays, and no half of a snapshot lies about."""
+    """What fitted is there, the journal is kept, and no partial snapshot remains."""
     store = store_in(tmp_path)
     full, _, closed = run(FULL_DISK, str(store.folder), "close full")
     [info] = store.list()
     place = store.folder / info.id
     assert full.startswith(f"the file size limit is reached ('{place}.journal.jsonl')")
-    assert closed.startswith(f"the file size limit is reached ('{place}/blobs/")  # each names what failed last
+    assert closed.startswith(f"the file size limit is reached ('{place}/blobs/")  # each names the last failure
     assert files(store.folder) == [f"{info.id}.journal.jsonl"]
     session = store.open(info.id)
     words = [message.content for message in session.messages if isinstance(message, UserMessage)]

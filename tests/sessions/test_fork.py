@@ -1,4 +1,4 @@
-"""A fork is a session of its own, and leaves the one it came from as it is."""
+"""A fork is a separate session, and does not change its original."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def store(tmp_path: Path) -> SessionStore:
 
 
 def tree(folder: Path) -> dict[str, tuple[bytes, int, int]]:
-    """Content, inode and time of each file."""
+    """Return content, inode and time of each file."""
     return {
         str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_ino, path.stat().st_mtime_ns)
         for path in folder.rglob("*")
@@ -30,7 +30,7 @@ def tree(folder: Path) -> dict[str, tuple[bytes, int, int]]:
 
 
 def a_session(store: SessionStore, tmp_path: Path, turns: int = 3) -> str:
-    """A closed session with outputs, todos, a bill and a trim."""
+    """Return a closed session with outputs, todos, usage and a trim."""
     session = store.new(tmp_path, name="source")
     for number in range(turns):
         say(session, a_turn(number))
@@ -112,7 +112,7 @@ def test_a_running_session_is_forked_as_it_is(store: SessionStore, tmp_path: Pat
 def test_a_session_that_closes_while_it_is_read_is_read_completely(
     store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: bool
 ) -> None:
-    """Closing puts the journal into a new snapshot: between the reading of the two, all of it would be missed."""
+    """Closing moves the journal into a new snapshot: a reader between the two would miss all of it."""
     session = store.new(tmp_path)
     say(session, a_turn())
     if earlier:
@@ -209,7 +209,7 @@ SessionStore(Path(folder)).fork(source)
 
 @pytest.mark.parametrize("step", ["_copy_outputs", "write_atomic"])
 def test_a_fork_killed_half_way_is_not_listed(store: SessionStore, tmp_path: Path, step: str) -> None:
-    """Just after the outputs were copied, and in place of the write of the snapshot."""
+    """Just after the outputs were copied, and instead of the write of the snapshot."""
     source = a_session(store, tmp_path)
     done = subprocess.run([sys.executable, "-c", KILLED, step, str(store.folder), source], timeout=60, check=False)
     assert done.returncode == -9

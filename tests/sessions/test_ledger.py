@@ -1,4 +1,4 @@
-"""costs.jsonl: what was spent, of every turn, by many clios at once, however they end."""
+"""costs.jsonl: the cost of every turn, written by many clios at the same time, however they end."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ def test_added_entries_are_read_by_the_next_clio(ledger: Ledger) -> None:
 
 def test_concurrent_clios_lose_no_entries_during_compaction(ledger: Ledger) -> None:
     assert ledger.path is not None
-    rounds = 2 * COMPACT_BYTES // 1_000  # each of them crosses the size at which it is made smaller
+    rounds = 2 * COMPACT_BYTES // 1_000  # each of them crosses the size at which it is compacted
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(ledger.path), name, str(rounds)]) for name in ("a", "b")
     ]

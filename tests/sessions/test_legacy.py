@@ -1,4 +1,4 @@
-"""Files of the Perl original, and others clio did not write, open as they are."""
+"""Files of the Perl original, and others that clio did not write, can be opened."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ JSON = st.recursive(
 
 @pytest.fixture
 def store(tmp_path: Path) -> SessionStore:
-    """A copy of the original's tree."""
+    """Return a copy of the original's tree."""
     lay_out_perl_tree(tmp_path / ".clio")
     return store_in(tmp_path)
 
@@ -133,7 +133,7 @@ def test_doubly_encoded_text_is_repaired_and_the_file_is_not_changed(store: Sess
     assert isinstance(long[1], UserMessage)
     assert "not JSON – naïve parsers fail" in long[1].content  # encoded twice in the file
     assert isinstance(long[2], AssistantMessage)
-    assert "not JSON – naïve parsers fail" in long[2].tool_calls[0].arguments  # as it should be in the file
+    assert "not JSON – naïve parsers fail" in long[2].tool_calls[0].arguments  # correct in the file
     assert store.list()[3].first_words.startswith("A second session – with ünïcödé")
     assert path.read_bytes() == before
     session = store.open(TWICE)

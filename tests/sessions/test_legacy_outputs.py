@@ -1,4 +1,4 @@
-"""Whole outputs the original kept beside a session: read where they lie, kept as clio's own by the first save."""
+"""Complete outputs that the original saved next to a session: read in place, copied by the first save."""
 
 import hashlib
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_the_first_save_keeps_it_as_a_blob(store: SessionStore) -> None:
     session = store.open(LONG)
     session.append(UserMessage(content="and more"))
     session.close()
-    assert (outputs(store) / "call_489_0.txt").read_text() == OUTPUT  # the original's file stays
+    assert (outputs(store) / "call_489_0.txt").read_text() == OUTPUT  # the original's file is kept
     (outputs(store) / "call_489_0.txt").unlink()
     again = store.open(LONG)
     assert (result(again).blob, again.read_blob(HANDLE)) == (HANDLE, OUTPUT)

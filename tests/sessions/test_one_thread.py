@@ -1,4 +1,4 @@
-"""A session is changed by one thread at a time and never after `close`; what is refused has written nothing."""
+"""A session is changed by one thread at a time and never after `close`; a refused change writes nothing."""
 
 import subprocess
 import sys

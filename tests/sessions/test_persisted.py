@@ -1,4 +1,4 @@
-"""Files of every version clio has written stay readable: one real pair per version in tests/fixtures/persisted."""
+"""Files of every version of clio stay readable: one real pair per version in tests/fixtures/persisted."""
 
 import shutil
 from pathlib import Path

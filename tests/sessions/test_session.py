@@ -1,4 +1,4 @@
-"""A session's life: from its first message to the next opening."""
+"""A session from its first message to the next opening."""
 
 import stat
 from pathlib import Path
@@ -123,7 +123,7 @@ def test_open_calls_are_answered_on_opening(tmp_path: Path) -> None:
     said.append(ToolMessage(tool_call_id="c1", content="ok"))
     say(session, said)
     kill(session)
-    for _ in range(2):  # the answers are kept, and given once
+    for _ in range(2):  # the answers are saved, and given once
         again = store.open(session.id)
         assert again.messages[:3] == said
         answers = [message for message in again.messages[3:] if isinstance(message, ToolMessage)]
@@ -211,7 +211,7 @@ def test_a_session_that_does_not_persist_touches_nothing(tmp_path: Path) -> None
 
 
 def test_each_message_is_one_line_whatever_came_before(tmp_path: Path) -> None:
-    """The cost of an append does not grow: the file grows by that line and is never written again."""
+    """The cost of an append does not grow: the file grows by that line and is not rewritten."""
     session = store_in(tmp_path).new(tmp_path)
     journal = tmp_path / ".clio" / "sessions" / f"{session.id}.journal.jsonl"
     growth: list[int] = []

@@ -1,4 +1,4 @@
-"""Runs of ids in a snapshot: shorter, and the same ids again; and what a hand that edited the file does to them."""
+"""Spans of ids in a snapshot: shorter, expanding to the same ids; and files edited by hand."""
 
 from pathlib import Path
 

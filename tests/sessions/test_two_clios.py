@@ -1,4 +1,4 @@
-"""Several clios in one project: one writer a session, any number of sessions."""
+"""Several clios in one project: one writer per session, any number of sessions."""
 
 import subprocess
 import sys
@@ -99,7 +99,7 @@ def test_the_same_process_cannot_open_it_twice(tmp_path: Path) -> None:
 def test_processes_can_create_sessions_concurrently(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     children = [start(MAKE, str(store.folder)) for _ in range(3)]
-    for child in children:  # all are up: now they begin together
+    for child in children:  # all are started: now they begin together
         assert child.stdin is not None
         child.stdin.write("\n")
         child.stdin.flush()

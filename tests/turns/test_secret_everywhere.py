@@ -15,7 +15,7 @@ from threading import Thread
 
 import pytest
 
-from tests.security.secret_corpus import FORMS, Lot
+from tests.security.secret_corpus import FORMS, RandomLetters
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
 from tests.support.forked_clio import run_clio
 from tests.support.harness import make_repository
@@ -105,8 +105,8 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     kinds = ["openai", "github", "stripe", "groq", "huggingface", "npm", "perplexity", "notion", "linear"]
-    secrets = {name: FORMS[kinds[at % len(kinds)]](Lot(name)) for at, name in enumerate(CHANNELS)}
-    secrets["env"] = "corr-" + Lot("env")(20)
+    secrets = {name: FORMS[kinds[at % len(kinds)]](RandomLetters(name)) for at, name in enumerate(CHANNELS)}
+    secrets["env"] = "corr-" + RandomLetters("env")(20)
     project, home, tmp = tmp_path / "project", tmp_path / "home", tmp_path / "tmp"
     for folder in (home / ".clio" / "skills" / "ship", home / ".clio" / "commands", tmp):
         folder.mkdir(parents=True)

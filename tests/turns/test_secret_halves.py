@@ -5,14 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.security.secret_corpus import FORMS, Lot
+from tests.security.secret_corpus import FORMS, RandomLetters
 from tests.support.chat_server import ChatServer, text, tool_calls
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def test_no_page_of_a_key_and_no_half_of_a_token_leaks(tmp_path: Path) -> None:
-    key, token = FORMS["rsa-key"](Lot("pages")), FORMS["github"](Lot("halves"))
+    key, token = FORMS["rsa-key"](RandomLetters("pages")), FORMS["github"](RandomLetters("halves"))
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
     home.mkdir()
