@@ -65,6 +65,10 @@ _CONTRACTIONS = (
     (LazyRegex(r"'(?:re)\b", re.I), " are"),
     (LazyRegex(r"'ve\b", re.I), " have"),
     (LazyRegex(r"'ll\b", re.I), " will"),
+    (LazyRegex(r"\b(?:gets?|got|getting)(?= (?:not )?[a-z]+(?:ed|pt|nt|ilt|ut|wn)\b)", re.I), "is"),
+    (LazyRegex(r"\b(is|are|were) (?:all|both|each)\b", re.I), r"\1"),
+    (LazyRegex(r"(\d[\d.]*) (?:and|or) (?:up|later|newer|higher|above)\b", re.I), r"\1+"),
+    (LazyRegex(r"\b(\d{1,2}(?::\d\d)?) ?([ap]m)\b", re.I), r"\1\2"),
     (LazyRegex(r"(\d)\s+%"), r"\1%"),
     (LazyRegex(r"(\d)\s*(ms|s|min|h|GB|MB|KB|GiB|MiB)\b"), r"\1 \2"),
 )

@@ -30,10 +30,12 @@ from clio.memory.statement_words import (
     ALTERNATIVES,
     ATTRIBUTES,
     COUNTERS,
+    DAYPARTS,
     DAYS,
     DUTIES,
     EXCLUSIVE_OWNERS,
     GENERIC_NOUNS,
+    JUDGEMENTS,
     LANGUAGES,
     MONTHS,
     OBJECTS_AT_ONCE,
@@ -78,6 +80,9 @@ _THING_STEMS = tuple(frozenset(map(normalize_word, family)) for family in THINGS
 _NO_THINGS = (_GENERIC | _ATTRIBUTE_STEMS).difference(map(normalize_word, TOOL_NOUNS), *_THING_STEMS)
 _ANY = frozenset(("be", "*", ""))
 """Predicates that do not tell which property a number is of."""
+_JUDGEMENT_STEMS = frozenset(map(normalize_word, JUDGEMENTS))
+_DAYPART_STEMS = frozenset(map(normalize_word, DAYPARTS))
+_MINE, _NOT_MINE = LazyRegex(r"^my\b", re.I), LazyRegex(r"^(?:the|this|its|their)\b", re.I)
 _FORMER_THINGS = frozenset(map(normalize_word, "old former previous legacy deprecated".split()))
 _DUTY_STEMS = frozenset(map(normalize_word, DUTIES))
 
@@ -110,6 +115,8 @@ def _relate_texts(old: Sequence[str], new: Sequence[str], similarity: float) -> 
 
 
 def _relate_sentences(old: str, new: str) -> Relation:
+    if any(_MINE.match(one) and _NOT_MINE.match(other) for one, other in ((old, new), (new, old))):
+        return "different"  # "my name is Uli", "the name is baz"
     old, new = _join_compounds(old, new), _join_compounds(new, old)
     one, other = parse_statement(old), parse_statement(new)
     similarity = compute_jaccard(extract_distinctive_words(old), extract_distinctive_words(new))
@@ -169,6 +176,11 @@ def _relate_parsed(old: Statement, new: Statement, similarity: float) -> Relatio
         )
     if _is_outdated(old, new) and not _is_conflict(old, new):
         return "supersedes"
+    if old.former and new.former and not new.topic:
+        return "different"  # "gzip was replaced by zstd" and "gunicorn was replaced by uvicorn"
+    is_judgement = new.value & _JUDGEMENT_STEMS and new.value <= _JUDGEMENT_STEMS | old.value
+    if is_judgement and not old.value <= _JUDGEMENT_STEMS:
+        return "different"  # "it listens on the wrong port" names no other
     is_renamed = new.predicate == "*" and not new.former and not new.topic_ids and new.topic == old.value - old.numbers
     is_version = bool(old.numbers and new.numbers)
     if is_renamed and (
@@ -276,7 +288,7 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
 _CLOCK = LazyRegex(r"\d{1,2}(?:[:.h]\d\d)?(?:am|pm|h|uhr)|\d{1,2}:\d\d")
 _CLOCK_WORDS = frozenset("am pm noon midnight uhr mittag mitternacht".split())
 _ORDINAL = LazyRegex(r"q[1-4]|\d+(?:st|nd|rd|th)|\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.(?:\d{4})?")
-_TIME_TYPES = frozenset(("clock", "day", "duration"))
+_TIME_TYPES = frozenset(("clock", "day", "daypart", "duration"))
 _TIMES, _SIZES = frozenset(map(stem_word, "second minute hour millisecond".split())), frozenset("kb mb gb tb".split())
 
 
@@ -301,6 +313,8 @@ def _list_value_types(statement: Statement) -> frozenset[str]:
     types.update(name for name, names in (("language", LANGUAGES), ("format", _FORMATS)) if value & names)
     if "port" in value:
         types.add("port")
+    if value & _DAYPART_STEMS:
+        types.add("daypart")
     if value & _SIZES:
         types.add("size")
     if any("/" in word.strip("/") or word.endswith("/") for word in value):
@@ -445,6 +459,10 @@ def _is_compatible(old: Statement, new: Statement) -> bool:
 
 
 def _is_same(old: Statement, new: Statement, text: str, other: str, similarity: float) -> bool:
+    if old == new and old.predicate == "exist" and old.numbers:
+        return True  # "there are 3 replicas of the cluster", "the cluster has 3 replicas"
+    if {old.predicate, new.predicate} == {"be", "role"} and (old.topic, old.value) == (new.topic, new.value):
+        return old.is_negated == new.is_negated  # "the manager is Kofi", "Kofi is the manager"
     if old.is_negated != new.is_negated or _list_facts(old) != _list_facts(new) or not _has_same_roles(text, other):
         return False
     names = [word for word in text.split()[1:] if any(map(str.isupper, word)) or is_id(word)]

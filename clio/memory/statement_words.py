@@ -57,6 +57,9 @@ GENERIC_NOUNS = _TABLES.word_set("generic_nouns")
 """Nouns that only one of two statements about the same subject may contain."""
 THINGS = tuple(frozenset(family.split()) for family in _TABLES.words["things"])
 """Families of nouns that may name one thing: "the billing service", "the billing app"."""
+JUDGEMENTS = _TABLES.word_set("judgements")
+"""Words that judge something, and are no value of it: "the port is wrong"."""
+DAYPARTS = _TABLES.word_set("dayparts")
 ATTRIBUTES = _TABLES.word_set("attributes")
 """Attributes that have one value at a time, so that another word after "is" is a new value."""
 TOOL_NOUNS = _TABLES.word_set("tool_nouns")

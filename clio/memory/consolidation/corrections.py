@@ -76,6 +76,10 @@ _WORD_OF_CHANGE = re.compile(
     r"\b(?:jetzt|nun|inzwischen|mittlerweile|ab sofort|maintenant|désormais|à présent|ahora|ya|agora|já)\b\s*", re.I
 )
 _TAIL = _CORRECTIONS.pattern("tail")
+_ONCE = re.compile(r"\bused to\b", re.I)
+_AND_NOW = re.compile(r"\(.*\bused to\b|[,;].*\bused to\b|\bused to\b.*[,;–—]\s*\S", re.I)
+"""Signs that a sentence says what is true now, beside what used to be."""
+_ASKS = re.compile(r"(?:what|which|why|how|who|whose)\b", re.I)
 _CLAUSE_END = re.compile(r"\s*[,;–—]\s+(?:(?:so|and|but)\s+)?")
 
 
@@ -155,6 +159,8 @@ def _strip_correction(text: str, masked: str) -> str:
     if len(rest.split()) < 2 and rest.isascii() and not ((lead or tail) and NUMBER.search(rest)):
         return ""
     if not (lead or announces_change(masked) or _MARKS.search(masked)):
+        return ""
+    if _ASKS.match(rest) or (_ONCE.search(rest) and not _AND_NOW.search(rest)):
         return ""
     if FILLER in rest or _NOT_LASTING.search(_SINCE.sub(" ", masked)) or is_order(rest.split(" ", 1)[0]) is True:
         return ""
@@ -315,18 +321,25 @@ def _match_short(earlier: Sequence[Stated], one: Correction, context: str | None
     named = [stated for stated, change in changes if change.is_named]
     if named:
         return _choose_one(named, one, context)
-    before = set(NUMBER.findall(context or ""))
-    said = [stated for stated, change in changes if change.old in before]
+    if context is not None:
+        # "It's 9090 now" is about a statement that was just said, with no other value of that form beside it; if nothing
+        # was said, about the only one with a value of exactly that form.
+        said = [
+            stated
+            for stated, change in changes
+            if is_said_before(stated.text, context) and not has_rival(change, stated.text, context)
+        ]
+        alike = [stated for stated, change in changes if change.is_alike and not context]
+        return next((found for found in (said, alike) if len(found) == 1), list[Stated]())
     # "Make that 8005" after a request about port 8000 is not about the 7001 of an earlier statement.
-    shapes = set(map(get_shape, before or NUMBER.findall(one.before)))
+    shapes = set(map(get_shape, NUMBER.findall(one.before)))
     same = [
         stated
         for stated, change in changes
         if stated.session == one.session
         and (get_shape(change.old) not in shapes or change.old in NUMBER.findall(one.before))
     ]
-    alike = [stated for stated, change in changes if change.is_alike and not before and context is not None]
-    return next((found for found in (said, same, alike) if len(found) == 1), list[Stated]())
+    return same if len(same) == 1 else []
 
 
 def _choose_one(refuted: Sequence[Stated], one: Correction, context: str | None = None) -> list[Stated]:

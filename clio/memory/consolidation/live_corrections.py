@@ -209,7 +209,7 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
     """Replace values of which a sentence says little more than the new one, where it is certain what it corrects.
 
     It is certain if the sentence names the subject or the former value, if the statement is in the conversation just
-    before, or if nothing was said before and only one memory has a value of this form.
+    before, or if nothing was said before and only one memory has a value of exactly this form.
 
     Args:
         context: see `apply_corrections`.

@@ -40,6 +40,7 @@ _REPLACED_NAME = tuple(
         r"(?P<new>[\w./+-]+)(?: now)?,? (?:and )?(?:not|instead of|rather than|in place of|over) (?P<old>[\w./+-]+)",
         r"\bfrom (?P<old>[\w./+-]+) (?:over )?to (?P<new>[\w./+-]+)",
         r"\b(?:replaced|dropped|swapped) (?P<old>[\w./+-]+) (?:with|by|for|in favou?r of) (?P<new>[\w./+-]+)",
+        r"(?P<old>[\w./+-]+) (?:was|is|were|are|got|has been|have been) replaced (?:with|by) (?P<new>[\w./+-]+)",
     )
 )
 _OUTDATED_NAME = re.compile(
@@ -85,8 +86,9 @@ class ValueChange(Struct, frozen=True, kw_only=True):
 
     @property
     def is_alike(self) -> bool:
-        """Whether both values have the same form, digit by digit: "8080" and "9090"."""
-        return re.sub(r"\d", "0", self.old) == re.sub(r"\d", "0", self.new)
+        """Whether both values have the same form, digit by digit: "8080" and "9090"; a digit or two are chance."""
+        one, other = (re.sub(r"\d", "0", value) for value in (self.old, self.new))
+        return one == other and one.count("0") > 2
 
     def apply(self, statement: str) -> str:
         """Return the earlier statement with the new value; where it names the new value too, both change places."""
