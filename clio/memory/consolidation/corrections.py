@@ -322,8 +322,8 @@ def _match_short(earlier: Sequence[Stated], one: Correction, context: str | None
     if named:
         return _choose_one(named, one, context)
     if context is not None:
-        # "It's 9090 now" is about a statement that was just said, with no other value of that form beside it; if nothing
-        # was said, about the only one with a value of exactly that form.
+        # "It's 9090 now" is about a statement that was just said, with no other value of that form beside it; or, if
+        # nothing was said, about the only one with a value of exactly that form.
         said = [
             stated
             for stated, change in changes

@@ -30,6 +30,7 @@ from clio.memory.preferences.rule_files import (
 )
 from clio.memory.preferences.rule_files import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
+from clio.memory.statement_words import JUDGEMENTS
 from clio.messages import UserMessage
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
@@ -116,9 +117,12 @@ THAT_THING = _FACTS.pattern("that_thing")
 CHOOSES = _FACTS.pattern("chooses")
 
 
+_ENDS_POINTING = LazyRegex(r"\b(?:that|it|them|this|these|those)(?: (?:out|now|up|off|there))?$|^what(?:ever)?\b", re.I)
+_OWNS_SOME = LazyRegex(r" an? ", re.I)
 _SAYS_VALUE = LazyRegex(
     r"(?:the|our) (?:[\w-]+ ){1,3}?(?:(?:has|have|uses?) \d+ (?:shards?|nodes?|replicas?|partitions?|workers?|threads?"
-    r"|cores?|cpus?|instances?|pods?|consumers?|brokers?|members?|stages?|regions?|zones?|retries|connections?)"
+    r"|cores?|cpus?|instances?|pods?|consumers?|brokers?|members?|stages?|regions?|zones?|retries|connections?"
+    r"|[kmgt]i?b(?: of [a-z]+)?)"
     r"|(?:starts?|begins?|ends?) at \d{1,2}:\d\d)"
     r"|(?:(?:the|our) )?(?:[\w-]+ ){1,3}?(?:is|are) (?:issued|paid|billed|priced|quoted|booked|settled) in "
     r"(?-i:[A-Z]{3})",
@@ -281,6 +285,8 @@ def _is_about_project_part(masked: str, text: str) -> bool:
         return False
     if NEEDS_PROJECT.match(verb) and not OF_PROJECT.match(subject):
         return False
+    if verb == "owns" and _OWNS_SOME.match(rest):
+        return False  # "Jonas owns a dog"
     if verb in ("run", "runs") and not NAMES.search(text[found.start("rest") :]):
         return False
     return _stands_alone(rest) or (not rest.strip() and COMPLETE.search(verb) is not None)
@@ -288,7 +294,10 @@ def _is_about_project_part(masked: str, text: str) -> bool:
 
 def _stands_alone(rest: str) -> bool:
     """Whether the predicate of a sentence means something outside of the conversation."""
-    return bool(rest.strip(" .,")) and not is_pointing(rest) and not POINTING_REST.match(rest)
+    plain = rest.strip(" .,")
+    if not plain or all(word in JUDGEMENTS for word in plain.casefold().split()):
+        return False  # "the port is taken" is true for now
+    return not (is_pointing(rest) or POINTING_REST.match(rest) or _ENDS_POINTING.search(plain))
 
 
 def _make_finding(experience: Experience, kind: FindingKind, text: str, quote: str, confidence: float) -> Finding:
