@@ -1,14 +1,14 @@
-"""How makers bill the prompt cache, as they publish it, for requests in their own formats.
+"""Bill requests by the published rules of the providers' prompt caches.
 
-Anthropic (platform.claude.com/docs/en/build-with-claude/prompt-caching): at most four `cache_control` points, prefixes
-in the order tools, system, messages; a point reads what was written at it or at one of the blocks before it, 20 places
-in all; at least 1,024 tokens; writes live five minutes or an hour and each read renews them.
-OpenAI (developers.openai.com/api/docs/guides/prompt-caching): up to GPT-5.5 a prefix is read in steps of 128 tokens
-from 1,024 on, and writing is free; from GPT-5.6 on a request writes up to one breakpoint, at the end of its newest
-message of user or tool, and reads only at breakpoints; requests with one beginning and one `prompt_cache_key` share
-a machine.
+Anthropic (platform.claude.com/docs/en/build-with-claude/prompt-caching): at most four `cache_control` points; prefixes
+in the order tools, system, messages. A point reads an entry that was written at it or at one of the blocks before it,
+20 blocks in total. At least 1,024 tokens. Entries live for five minutes or an hour, and each read renews them.
+OpenAI (developers.openai.com/api/docs/guides/prompt-caching): up to GPT-5.5, prefixes from 1,024 tokens on are read in
+steps of 128 tokens, and writing is free. From GPT-5.6 on, a request writes up to one breakpoint at the end of its
+newest user or tool message, and reads only at breakpoints. Requests with the same beginning and `prompt_cache_key`
+share a machine.
 
-A token is four bytes of JSON here. Time is the caller's. Real caches may also lose entries early; these never do.
+A token is four bytes of JSON here. The caller passes the time. Real caches may lose entries early; these never do.
 """
 
 import hashlib
@@ -18,23 +18,23 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-LEAST_TOKENS = 1_024
-LOOK_BACK = 20
-MOST_POINTS = 4
-STEP = 128
-LIVES = {"5m": 300.0, "1h": 3_600.0}
+MIN_TOKENS = 1_024
+LOOK_BACK_BLOCKS = 20
+MAX_CACHE_POINTS = 4
+STEP_TOKENS = 128
+LIFETIMES_S = {"5m": 300.0, "1h": 3_600.0}
 AUTOMATIC_LIFE_S, BREAKPOINT_LIFE_S = 600.0, 1_800.0
-MOST_BREAKPOINTS_READ = 80
+MAX_BREAKPOINTS_READ = 80
 _TOKEN_BYTES = 4
 _ROUTED_TOKENS = 256
 
 
 class Refused(Exception):
-    """The request breaks a rule; the text is the server's."""
+    """The request breaks a rule; the message is the server's."""
 
 
 class Billed(Struct, frozen=True, kw_only=True):
-    """The input of one request, in tokens. written_1h is part of written; read and written are parts of prompt."""
+    """The input tokens of one request. written_1h is part of written; read and written are parts of prompt."""
 
     prompt: int
     read: int = 0
@@ -43,23 +43,23 @@ class Billed(Struct, frozen=True, kw_only=True):
 
 
 class CacheRule(Protocol):
-    """One maker's cache, of all the requests it is shown."""
+    """The cache of one provider."""
 
     def bill(self, body: dict[str, Any], now: float) -> Billed:
-        """Read from the cache and write to it as this request does. Raises Refused."""
+        """Read from the cache and write to it for this request. Raises Refused."""
         ...
 
 
 class _Part(Struct, frozen=True, kw_only=True):
-    """One piece of a request that is cached as a whole. key: of all of the request up to its end. end: in tokens."""
+    """A part of a request that is cached as a whole. key: hash of the request up to its end. end: in tokens."""
 
     key: bytes
     end: int
-    point: str = ""  # the lifetime asked for; "" where there is no cache point
+    point: str = ""  # the requested lifetime; "" without a cache point
     is_message: bool = False
 
 
-def _chain(pieces: Iterator[tuple[str, str, bool]]) -> list[_Part]:
+def _make_parts(pieces: Iterator[tuple[str, str, bool]]) -> list[_Part]:
     digest, end, parts = hashlib.sha256(), 0, list[_Part]()
     for text, point, is_message in pieces:
         data = text.encode()
@@ -73,86 +73,88 @@ class AnthropicCache:
     """See `CacheRule`; for bodies of Anthropic Messages."""
 
     def __init__(self) -> None:
-        self._until: dict[bytes, float] = {}
+        self._expires: dict[bytes, float] = {}
 
     def bill(self, body: dict[str, Any], now: float) -> Billed:
         """See `CacheRule`."""
-        parts = _chain(_blocks(body))
-        points = [place for place, part in enumerate(parts) if part.point]
-        if len(points) > MOST_POINTS:
-            raise Refused(f"A maximum of {MOST_POINTS} blocks with cache_control may be provided. Found {len(points)}.")
-        lives = [parts[place].point for place in points]
-        if lives != sorted(lives):  # "1h" before "5m"
+        parts = _make_parts(_list_blocks(body))
+        points = [index for index, part in enumerate(parts) if part.point]
+        if len(points) > MAX_CACHE_POINTS:
+            raise Refused(
+                f"A maximum of {MAX_CACHE_POINTS} blocks with cache_control may be provided. Found {len(points)}."
+            )
+        lifetimes = [parts[index].point for index in points]
+        if lifetimes != sorted(lifetimes):  # "1h" before "5m"
             raise Refused("a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block")
         total = parts[-1].end
-        found = max(
+        hit = max(
             (
-                place
+                index
                 for point in points
-                for place in range(point, max(point - LOOK_BACK, -1), -1)
-                if self._until.get(parts[place].key, 0.0) > now
+                for index in range(point, max(point - LOOK_BACK_BLOCKS, -1), -1)
+                if self._expires.get(parts[index].key, 0.0) > now
             ),
             default=-1,
         )
-        read = parts[found].end if found >= 0 else 0
+        read = parts[hit].end if hit >= 0 else 0
         end, end_1h = read, read
-        for place in points:
-            part = parts[place]
-            if part.end < LEAST_TOKENS:
+        for index in points:
+            part = parts[index]
+            if part.end < MIN_TOKENS:
                 continue
-            self._until[part.key] = now + LIVES[part.point]
+            self._expires[part.key] = now + LIFETIMES_S[part.point]
             end = max(end, part.end)
             if part.point == "1h":
                 end_1h = max(end_1h, part.end)
-        if found >= 0:  # a read renews what it read
-            self._until[parts[found].key] = max(self._until[parts[found].key], now + LIVES["5m"])
+        if hit >= 0:  # a read renews the entry
+            self._expires[parts[hit].key] = max(self._expires[parts[hit].key], now + LIFETIMES_S["5m"])
         return Billed(prompt=total, read=read, written=end - read, written_1h=end_1h - read)
 
 
-def _blocks(body: dict[str, Any]) -> Iterator[tuple[str, str, bool]]:
-    """The blocks in the order of the cache. Another model or another way to think has a cache of its own."""
+def _list_blocks(body: dict[str, Any]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the blocks in the order of the cache. Models and settings for thinking do not share entries."""
     first = body["model"]
     for tool in body.get("tools", []):
-        yield _bare(tool, first)
+        yield _split_cache_control(tool, first)
         first = ""
     for block in body.get("system", []):
-        yield _bare(block, first)
+        yield _split_cache_control(block, first)
         first = ""
-    head = first + json.dumps([body.get("thinking"), body.get("output_config")])
+    first_message_prefix = first + json.dumps([body.get("thinking"), body.get("output_config")])
     for message in body["messages"]:
         for block in message["content"]:
-            yield _bare(block, head + message["role"])
-            head = ""
+            yield _split_cache_control(block, first_message_prefix + message["role"])
+            first_message_prefix = ""
 
 
-def _bare(block: dict[str, Any], before: str) -> tuple[str, str, bool]:
+def _split_cache_control(block: dict[str, Any], before: str) -> tuple[str, str, bool]:
     control = block.get("cache_control")
     if control and block.get("type") in ("thinking", "redacted_thinking"):
         raise Refused("cache_control cannot be set for thinking blocks")
     if control and block.get("type") == "text" and not block["text"].strip():
         raise Refused("cache_control cannot be set for empty text blocks")
-    bare = {name: value for name, value in block.items() if name != "cache_control"}
-    return before + json.dumps(bare), control.get("ttl", "5m") if control else "", True
+    fields = {name: value for name, value in block.items() if name != "cache_control"}
+    return before + json.dumps(fields), control.get("ttl", "5m") if control else "", True
 
 
 class AutomaticCache:
     """See `CacheRule`; OpenAI up to GPT-5.5, for bodies of Chat Completions and Responses."""
 
     def __init__(self) -> None:
-        self._until: dict[bytes, float] = {}
+        self._expires: dict[bytes, float] = {}
 
     def bill(self, body: dict[str, Any], now: float) -> Billed:
         """See `CacheRule`."""
-        data = "".join(text for text, _ in _items(body)).encode()
+        data = "".join(text for text, _ in _list_items(body)).encode()
         total = len(data) // _TOKEN_BYTES
-        digest = hashlib.sha256(_machine(body, data))
+        digest = hashlib.sha256(_choose_machine(body, data))
         keys: list[tuple[int, bytes]] = []
-        for end in range(STEP, total + 1, STEP):
-            digest.update(data[(end - STEP) * _TOKEN_BYTES : end * _TOKEN_BYTES])
-            if end >= LEAST_TOKENS:
+        for end in range(STEP_TOKENS, total + 1, STEP_TOKENS):
+            digest.update(data[(end - STEP_TOKENS) * _TOKEN_BYTES : end * _TOKEN_BYTES])
+            if end >= MIN_TOKENS:
                 keys.append((end, digest.digest()))
-        read = max((end for end, key in keys if self._until.get(key, 0.0) > now), default=0)
-        self._until |= {key: now + AUTOMATIC_LIFE_S for _, key in keys}
+        read = max((end for end, key in keys if self._expires.get(key, 0.0) > now), default=0)
+        self._expires |= {key: now + AUTOMATIC_LIFE_S for _, key in keys}
         return Billed(prompt=total, read=read)
 
 
@@ -160,29 +162,29 @@ class BreakpointCache:
     """See `CacheRule`; OpenAI from GPT-5.6 on, for bodies of Chat Completions and Responses."""
 
     def __init__(self) -> None:
-        self._until: dict[bytes, float] = {}
+        self._expires: dict[bytes, float] = {}
 
     def bill(self, body: dict[str, Any], now: float) -> Billed:
         """See `CacheRule`."""
-        items = list(_items(body))
-        machine = _machine(body, "".join(text for text, _ in items).encode())
-        parts = _chain((text, "", eligible) for text, eligible in [(machine.hex(), False), *items])
-        own = parts[0].end
-        eligible = [part for part in parts if part.is_message and part.end - own >= LEAST_TOKENS]
-        recent = eligible[-MOST_BREAKPOINTS_READ:]
-        read = max((part.end - own for part in recent if self._until.get(part.key, 0.0) > now), default=0)
+        items = list(_list_items(body))
+        machine = _choose_machine(body, "".join(text for text, _ in items).encode())
+        parts = _make_parts((text, "", eligible) for text, eligible in [(machine.hex(), False), *items])
+        offset = parts[0].end
+        eligible = [part for part in parts if part.is_message and part.end - offset >= MIN_TOKENS]
+        recent = eligible[-MAX_BREAKPOINTS_READ:]
+        read = max((part.end - offset for part in recent if self._expires.get(part.key, 0.0) > now), default=0)
         written = 0
         if eligible:
-            written = eligible[-1].end - own - read
-            self._until[eligible[-1].key] = now + BREAKPOINT_LIFE_S
-        for part in recent:  # a read renews what it read
-            if part.end - own == read and part.key in self._until:
-                self._until[part.key] = now + BREAKPOINT_LIFE_S
-        return Billed(prompt=parts[-1].end - own, read=read, written=written)
+            written = eligible[-1].end - offset - read
+            self._expires[eligible[-1].key] = now + BREAKPOINT_LIFE_S
+        for part in recent:  # a read renews the entry
+            if part.end - offset == read and part.key in self._expires:
+                self._expires[part.key] = now + BREAKPOINT_LIFE_S
+        return Billed(prompt=parts[-1].end - offset, read=read, written=written)
 
 
-def _items(body: dict[str, Any]) -> Iterator[tuple[str, bool]]:
-    """The parts of a request in the order of the prompt, and whether each is a message of user or tool."""
+def _list_items(body: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a request in the order of the prompt, and whether each is a user or tool message."""
     yield json.dumps([body["model"], body.get("tools"), body.get("reasoning"), body.get("reasoning_effort")]), False
     if "instructions" in body:
         yield json.dumps(body["instructions"]), False
@@ -191,7 +193,7 @@ def _items(body: dict[str, Any]) -> Iterator[tuple[str, bool]]:
         yield json.dumps(item), kind in ("user", "tool", "function_call_output")
 
 
-def _machine(body: dict[str, Any], data: bytes) -> bytes:
-    """Where the request is routed: by how it begins, and by its key."""
+def _choose_machine(body: dict[str, Any], data: bytes) -> bytes:
+    """Return the machine to which the request is routed: it depends on its beginning and its key."""
     key = str(body.get("prompt_cache_key", ""))
     return hashlib.sha256(data[: _ROUTED_TOKENS * _TOKEN_BYTES] + key.encode()).digest()

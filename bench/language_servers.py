@@ -1,9 +1,11 @@
-"""What real language servers answer to clio. `python -m bench.language_servers [SERVER ...]`.
+"""Test clio with the language servers that are installed.
 
-Each server on PATH gets a project of two files and is asked as clio asks: references, a definition, the symbols of a
-file, a name in the project, and the problems before an edit, after it and after it was taken back. Prints what it
-answered and how long that took. Confined programs see nothing of /tmp, so no server may be installed there. Exit code 1
-if a server does not know a use in the other file, or the problem of the edit.
+    python -m bench.language_servers [SERVER ...]
+
+Each server on PATH gets a project of two files and the requests that clio sends: references, a definition, the symbols
+of a file, a name in the project, and the problems before an edit, after it and after it was reverted. Prints the
+answers and their times. Confined programs cannot read /tmp, so no server may be installed there. The exit code is 1 if
+a server does not find the use in the other file, or the problem that the edit causes.
 """
 
 import argparse
@@ -123,26 +125,26 @@ EXPECTED = {
 
 
 async def try_server(server: LanguageServer, project: Project, root: Path) -> bool:
-    """Ask everything, print the answers; whether the use and the problem were known."""
+    """Send all requests and print the answers. Return whether the use and the problem were found."""
     (defined, *at), (used, *use) = project.defined, project.used
     file = root / used
     before = file.read_text(encoding="utf-8")
 
-    async def ask(what: str, call: Callable[[], Awaitable[list[Location] | list[Symbol]]]) -> set[str]:
-        begin = time.monotonic()
+    async def ask(label: str, call: Callable[[], Awaitable[list[Location] | list[Symbol]]]) -> set[str]:
+        started = time.monotonic()
         try:
-            names = {f"{place.path.name}:{place.line}" for place in await call()}
+            places = {f"{place.path.name}:{place.line}" for place in await call()}
         except ServerFailed as error:
-            print(f"  {what:<11} failed: {error}")
+            print(f"  {label:<11} failed: {error}")
             return set()
-        print(f"  {what:<11} {time.monotonic() - begin:4.1f} s  {' '.join(sorted(names))}")
-        return names
+        print(f"  {label:<11} {time.monotonic() - started:4.1f} s  {' '.join(sorted(places))}")
+        return places
 
-    async def find(what: str, texts: dict[Path, str]) -> list[ServerProblem]:
-        begin = time.monotonic()
+    async def find(label: str, texts: dict[Path, str]) -> list[ServerProblem]:
+        started = time.monotonic()
         found = (await server.find_problems([file], texts)).get(file, [])
-        shown = "; ".join(f"line {problem.line}: {problem.message[:60]}" for problem in found)
-        print(f"  {what:<11} {time.monotonic() - begin:4.1f} s  {shown or 'no problem'}")
+        problems_text = "; ".join(f"line {problem.line}: {problem.message[:60]}" for problem in found)
+        print(f"  {label:<11} {time.monotonic() - started:4.1f} s  {problems_text or 'no problem'}")
         return found
 
     uses = await ask("references", lambda: server.find_locations("references", root / defined, at[0], at[1]))
@@ -150,18 +152,18 @@ async def try_server(server: LanguageServer, project: Project, root: Path) -> bo
     await ask("symbols", lambda: server.list_symbols(root / defined))
     await ask("name", lambda: server.search_symbols(project.name, root / defined))
     file.write_text(before.replace(project.right, project.wrong), encoding="utf-8")
-    was = await find("before edit", {file: before})
-    now = await find("after edit", {})
+    before_edit = await find("before edit", {file: before})
+    after_edit = await find("after edit", {})
     file.write_text(before, encoding="utf-8")
-    again = await find("taken back", {})
-    knows_problem = not was and bool(now) and not again
+    after_revert = await find("reverted", {})
+    knows_problem = not before_edit and bool(after_edit) and not after_revert
     return f"{used}:{use[0] + 1}" in uses and knows_problem
 
 
 async def run(name: str, program: str, project: Project) -> bool:
-    """Start one server as clio does, confined if that works here, and try it."""
+    """Start one server as clio does, confined if that works here, and test it."""
     arguments = next(spec.arguments for spec in SERVERS if spec.name == name)
-    # Confined programs see nothing of /tmp.
+    # Confined programs cannot read /tmp.
     with tempfile.TemporaryDirectory(dir=Path.home(), prefix="clio-bench-") as place:
         root = Path(place, "project").resolve()
         root.mkdir()
@@ -177,10 +179,10 @@ async def run(name: str, program: str, project: Project) -> bool:
             warn=lambda text: print(f"  {text}"),
         )
         servers = LanguageServers(context)
-        begin = time.monotonic()
+        started = time.monotonic()
         try:
             server = await servers.open_for(root / project.defined[0])
-            print(f"{name}: started in {time.monotonic() - begin:.1f} s, sandbox {confinement.level()}")
+            print(f"{name}: started in {time.monotonic() - started:.1f} s, sandbox {confinement.level()}")
             is_good = await try_server(server, project, root)
             if not is_good and name in EXPECTED:
                 print(f"  expected: it {EXPECTED[name]}")
@@ -193,12 +195,12 @@ async def run(name: str, program: str, project: Project) -> bool:
 
 
 def main() -> int:
-    """Try the servers that are installed."""
+    """Test the servers that are installed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("servers", nargs="*", metavar="SERVER")
-    wanted = parser.parse_args().servers or list(PROJECTS)
+    names = parser.parse_args().servers or list(PROJECTS)
     failed: list[str] = []
-    for name in wanted:
+    for name in names:
         program = shutil.which(name)
         if program is None:
             print(f"{name}: not installed")

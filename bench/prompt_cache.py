@@ -1,12 +1,12 @@
-"""How much of a session's input the makers' prompt caches give back, and what it costs with them and without.
+"""Measure the share of a session's input that is read from the providers' prompt caches, and the cost with and without.
 
     python -m bench.prompt_cache [--steps 200] [--cost]
 
-A whole clio works in a real project through 20 turns of ten steps, with parallel calls (25 of them in every tenth
-step) and one trim, over each protocol, before a server on loopback that bills as the makers publish it (see
-`bench.cache_rules`). A step takes 20 seconds, a pause between turns two minutes; ten in the rows that say so.
-A rewrite is a request that read less than nine tenths of what the one before it had sent: after a trim there must be
-one, and no other. --cost shows what `/cost` says of a short session instead.
+clio runs 20 turns of ten steps with each protocol, with parallel calls (25 of them in every tenth step) and one trim. A
+server on loopback bills the requests by the published rules (`bench.cache_rules`). A step takes 20 simulated seconds, a
+pause between turns two minutes, or ten if the row says so. A rewrite is a request that reads less than 90 % of the
+request before it from the cache: there must be one after a trim, and no other. --cost prints the output of `/cost` for
+a short session instead.
 """
 
 import argparse
@@ -30,13 +30,13 @@ from tests.support import messages_server
 from tests.support.chat_server import DONE, ChatServer, Part, Recorded, Reply, chunk, error, sse
 from tests.support.harness import Harness, make_repository
 
-STEPS_A_TURN = 10
+STEPS_PER_TURN = 10
 STEP_S, PAUSE_S, LONG_PAUSE_S = 20.0, 120.0, 600.0
 Call = tuple[str, dict[str, Any]]
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """One row."""
+    """One row of the table."""
 
     name: str
     provider: str
@@ -84,9 +84,9 @@ CASES = (
 
 
 class CacheServer(ChatServer):
-    """Answers in whichever protocol it is asked, from a list of steps, and bills by a rule.
+    """Answers requests of all protocols from a list of steps, and bills them by a rule.
 
-    steps: the calls of each answer; none ends a turn. clock: seconds at each request.
+    steps: the calls of each answer; an answer without calls ends a turn. clock: the seconds at each request.
     """
 
     def __init__(self, rule: CacheRule, steps: list[list[Call]], clock: Iterator[float]) -> None:
@@ -106,21 +106,21 @@ class CacheServer(ChatServer):
         self.bills.append(billed)
         calls, number = next(self._steps, []), len(self.bills)
         if request.path.endswith("/messages"):
-            return _in_messages(billed, calls, number)
+            return _answer_messages(billed, calls, number)
         if request.path.endswith("/responses"):
-            return _in_responses(billed, calls, number)
-        return _in_chat(billed, calls, number)
+            return _answer_responses(billed, calls, number)
+        return _answer_chat(billed, calls, number)
 
 
-def _words(number: int) -> str:
+def _make_text(number: int) -> str:
     return f"Step {number}: I look at the next files to see where the value comes from and who uses it."
 
 
-def _output(calls: list[Call]) -> int:
+def _count_output_tokens(calls: list[Call]) -> int:
     return 60 + len(json.dumps(calls)) // 4
 
 
-def _in_messages(billed: Billed, calls: list[Call], number: int) -> Reply:
+def _answer_messages(billed: Billed, calls: list[Call], number: int) -> Reply:
     usage = {
         "input_tokens": billed.prompt - billed.read - billed.written,
         "cache_read_input_tokens": billed.read,
@@ -129,56 +129,56 @@ def _in_messages(billed: Billed, calls: list[Call], number: int) -> Reply:
             "ephemeral_5m_input_tokens": billed.written - billed.written_1h,
             "ephemeral_1h_input_tokens": billed.written_1h,
         },
-        "output_tokens": _output(calls),
+        "output_tokens": _count_output_tokens(calls),
         "output_tokens_details": {"thinking_tokens": 40},
     }
     thinking = messages_server.thinking(f"Thought {number}.", f"c2lnbmF0dXJl{number}")
-    blocks = [messages_server.tool(name, **given) for name, given in calls]
-    return messages_server.answer(thinking, _words(number), *blocks, usage=usage)
+    blocks = [messages_server.tool(name, **arguments) for name, arguments in calls]
+    return messages_server.answer(thinking, _make_text(number), *blocks, usage=usage)
 
 
-def _details(billed: Billed) -> dict[str, int]:
+def _cache_details(billed: Billed) -> dict[str, int]:
     return {"cached_tokens": billed.read, "cache_write_tokens": billed.written}
 
 
-def _in_responses(billed: Billed, calls: list[Call], number: int) -> Reply:
-    text = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": _words(number)}]}
+def _answer_responses(billed: Billed, calls: list[Call], number: int) -> Reply:
+    text = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": _make_text(number)}]}
     items: list[dict[str, Any]] = [
         {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": f"secret{number}" * 20},
         text,
     ]
-    for place, (name, given) in enumerate(calls):
-        call_id = f"call_{number}_{place}"
-        row = {"type": "function_call", "call_id": call_id, "name": name, "arguments": json.dumps(given)}
+    for index, (name, arguments) in enumerate(calls):
+        call_id = f"call_{number}_{index}"
+        row = {"type": "function_call", "call_id": call_id, "name": name, "arguments": json.dumps(arguments)}
         items.append(row)
     usage = {
         "input_tokens": billed.prompt,
-        "input_tokens_details": _details(billed),
-        "output_tokens": _output(calls),
+        "input_tokens_details": _cache_details(billed),
+        "output_tokens": _count_output_tokens(calls),
         "output_tokens_details": {"reasoning_tokens": 40},
     }
 
     def render(_: Recorded) -> Iterator[Part]:
-        for place, item in enumerate(items):
-            yield sse({"type": "response.output_item.done", "output_index": place, "item": item})
+        for index, item in enumerate(items):
+            yield sse({"type": "response.output_item.done", "output_index": index, "item": item})
         yield sse({"type": "response.completed", "response": {"status": "completed", "usage": usage}})
 
     return Reply(render)
 
 
-def _in_chat(billed: Billed, calls: list[Call], number: int) -> Reply:
+def _answer_chat(billed: Billed, calls: list[Call], number: int) -> Reply:
     usage = {
         "prompt_tokens": billed.prompt,
-        "prompt_tokens_details": _details(billed),
-        "completion_tokens": _output(calls),
+        "prompt_tokens_details": _cache_details(billed),
+        "completion_tokens": _count_output_tokens(calls),
         "completion_tokens_details": {"reasoning_tokens": 40},
     }
 
     def render(_: Recorded) -> Iterator[Part]:
-        yield chunk({"role": "assistant", "content": _words(number)})
-        for place, (name, given) in enumerate(calls):
-            function = {"name": name, "arguments": json.dumps(given)}
-            yield chunk({"tool_calls": [{"index": place, "id": f"call_{number}_{place}", "function": function}]})
+        yield chunk({"role": "assistant", "content": _make_text(number)})
+        for index, (name, arguments) in enumerate(calls):
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            yield chunk({"tool_calls": [{"index": index, "id": f"call_{number}_{index}", "function": function}]})
         yield chunk({}, "tool_calls" if calls else "stop")
         yield chunk(None, usage=usage)
         yield DONE
@@ -186,8 +186,8 @@ def _in_chat(billed: Billed, calls: list[Call], number: int) -> Reply:
     return Reply(render)
 
 
-def planned(steps: int) -> list[list[Call]]:
-    """The calls of each step: one read, three reads, a search, 25 reads; the last step of a turn has none."""
+def plan_steps(steps: int) -> list[list[Call]]:
+    """Return the calls of each step: one read, three reads, a search, 25 reads; none in the last step of a turn."""
     files = iter(range(10 * steps))
 
     def reads(count: int) -> list[Call]:
@@ -195,20 +195,20 @@ def planned(steps: int) -> list[list[Call]]:
 
     plan: list[list[Call]] = []
     for step in range(steps):
-        place = step % STEPS_A_TURN
-        if place == STEPS_A_TURN - 1:
+        index = step % STEPS_PER_TURN
+        if index == STEPS_PER_TURN - 1:
             plan.append([])
-        elif place == STEPS_A_TURN - 2:
+        elif index == STEPS_PER_TURN - 2:
             plan.append(reads(25))
-        elif place == 4:
+        elif index == 4:
             plan.append([("search_files", {"pattern": f"value_{step}\\b"})])
         else:
-            plan.append(reads(3 if place % 2 else 1))
+            plan.append(reads(3 if index % 2 else 1))
     return plan
 
 
 def make_project(folder: Path, files: int) -> None:
-    """A repository of small modules."""
+    """Create a repository of small modules."""
     body = "".join(f"    total += value_{{0}} * {line}  # term {line} of the sum\n" for line in range(6))
     make_repository(
         folder,
@@ -221,8 +221,8 @@ def make_project(folder: Path, files: int) -> None:
     )
 
 
-class Measured(Struct, frozen=True, kw_only=True):
-    """What one session came to."""
+class SessionResult(Struct, frozen=True, kw_only=True):
+    """The figures of one session. cost, uncached: with and without the cache, in millionths of a dollar."""
 
     case: Case
     usage: Usage
@@ -233,25 +233,25 @@ class Measured(Struct, frozen=True, kw_only=True):
 
     @property
     def read_share(self) -> float:
-        """Of all input tokens, those read from the cache."""
+        """The share of the input tokens that were read from the cache."""
         return self.usage.cached_tokens / self.usage.prompt_tokens
 
 
-def _clock(pause_s: float) -> Iterator[float]:
+def _make_clock(pause_s: float) -> Iterator[float]:
     now, step = 0.0, 0
     while True:
         yield now
         step += 1
-        now += STEP_S if step % STEPS_A_TURN else pause_s
+        now += STEP_S if step % STEPS_PER_TURN else pause_s
 
 
-def measure(case: Case, folder: Path, steps: int, window: int) -> Measured:
-    """One session of so many steps."""
-    server, app = run(case, folder, planned(steps), window)
+def measure(case: Case, folder: Path, steps: int, window: int) -> SessionResult:
+    """Run a session of `steps` steps, and return its figures."""
+    server, app = run_session(case, folder, plan_steps(steps), window)
     if len(server.bills) != steps:
         raise SystemExit(f"{case.name}: {len(server.bills)} requests of {steps}; the session did not go as planned")
     bills = server.bills
-    rewrites = sum(now.read < 0.9 * before.prompt for before, now in itertools.pairwise(bills))
+    rewrites = sum(bill.read < 0.9 * previous.prompt for previous, bill in itertools.pairwise(bills))
     usage, cost = Usage(), 0
     for bill in app.session.bills:
         cost += bill.cost or 0
@@ -263,36 +263,36 @@ def measure(case: Case, folder: Path, steps: int, window: int) -> Measured:
         for bill in app.session.bills
     )
     trims = len(app.session.trims)
-    return Measured(case=case, usage=usage, trims=trims, rewrites=rewrites, cost=cost, uncached=uncached)
+    return SessionResult(case=case, usage=usage, trims=trims, rewrites=rewrites, cost=cost, uncached=uncached)
 
 
-def run(case: Case, folder: Path, plan: list[list[Call]], window: int) -> tuple[CacheServer, App]:
-    """A whole session; the last of its turns may be unfinished. folder: where its home is, and `project`."""
+def run_session(case: Case, folder: Path, plan: list[list[Call]], window: int) -> tuple[CacheServer, App]:
+    """Run a session, whose last turn may be unfinished. folder: contains the home directories and `project`."""
     home = folder / f"home-{case.name}"
     home.mkdir()
     settings = {"api": case.api, "cache_ttl": case.cache_ttl, "context_window": window}
     (home / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in settings.items()), encoding="utf-8")
 
-    async def talk(harness: Harness, turns: int) -> None:
+    async def run_turns(harness: Harness, turns: int) -> None:
         for turn in range(turns):
             if case.restarts and turn in (5, 12):
                 session = harness.app.session.id
                 await harness.app.close()
                 harness.app = harness.build()
                 harness.app.open_session(session)
-            done = await harness.turn(f"Find out where value {turn} is made, and say who uses it.")
-            if done.status != "done":
-                raise SystemExit(f"{case.name}: turn {turn} ended as {done.status}: {done.error}")
+            finished = await harness.turn(f"Find out where value {turn} is made, and say who uses it.")
+            if finished.status != "done":
+                raise SystemExit(f"{case.name}: turn {turn} ended as {finished.status}: {finished.error}")
         await harness.app.close()
 
-    with CacheServer(case.rule(), plan, _clock(case.pause_s)) as server:
+    with CacheServer(case.rule(), plan, _make_clock(case.pause_s)) as server:
         harness = Harness(folder / "project", home, server, provider=case.provider, model=case.model)
-        asyncio.run(talk(harness, sum(not calls for calls in plan)))
+        asyncio.run(run_turns(harness, sum(not calls for calls in plan)))
     return server, harness.app
 
 
-def show(rows: list[Measured]) -> None:
-    """The table."""
+def print_table(rows: list[SessionResult]) -> None:
+    """Print the table."""
     head = ("session", "input", "read", "written", "trims", "rewrites", "cost", "uncached")
     print("{:<28} {:>11} {:>7} {:>8} {:>6} {:>9} {:>8} {:>9}".format(*head))
     for row in rows:
@@ -303,10 +303,10 @@ def show(rows: list[Measured]) -> None:
         )
 
 
-def show_cost(folder: Path) -> None:
-    """What `/cost` says of three turns over Messages."""
+def print_cost(folder: Path) -> None:
+    """Print the output of `/cost` after three turns with Messages."""
     make_project(folder / "project", 300)
-    _, app = run(CASES[0], folder, planned(3 * STEPS_A_TURN), 200_000)
+    _, app = run_session(CASES[0], folder, plan_steps(3 * STEPS_PER_TURN), 200_000)
     result = run_command(app, "/cost")
     assert result.table is not None
     print(result.text + "\n")
@@ -327,11 +327,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if options.cost:
-            show_cost(folder)
+            print_cost(folder)
             return
         make_project(folder / "project", 10 * options.steps)
-        chosen = [case for case in CASES if options.only in ("", case.name)]
-        show([measure(case, folder, options.steps, options.window) for case in chosen])
+        cases = [case for case in CASES if options.only in ("", case.name)]
+        print_table([measure(case, folder, options.steps, options.window) for case in cases])
 
 
 if __name__ == "__main__":

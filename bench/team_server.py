@@ -1,12 +1,12 @@
-"""Measure the memory of a team in PostgreSQL: many memories, many writers, kills and a fail-over.
+"""Measure the memory of a team in PostgreSQL: many memories, many writers, kills and a failover.
 
     python -m bench.team_server                         a million memories, 50 writers for a minute, then the kills
     python -m bench.team_server --memories 20000 --seconds 10
     python -m bench.team_server --only kills,failover   with few memories, a minute
-    python -m bench.team_server --only load --data FOLDER   keep the memories there, and use them again
+    python -m bench.team_server --only load --data FOLDER   keep the memories in FOLDER, and use them again
 
-PostgreSQL's server must be installed; a cluster of its own is made in a temporary folder and deleted. Everything goes
-over HTTP to real `clio mcp --http` processes, with `fsync` on.
+PostgreSQL's server must be installed; a cluster is created in a temporary folder and deleted. Members use HTTP with
+`clio mcp --http` processes, and `fsync` is on.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from typing import Any
 import msgspec
 import psycopg
 
+from bench.timing import read_cpu_s
 from clio.memory.database.connection import Database, parse_database_address
 from clio.memory.database.members import add_member
 from clio.memory.database.schema import migrate
@@ -50,10 +51,10 @@ _KINDS = ("fact", "fact", "fact", "note", "event", "preference")
 
 def make_vocabulary() -> tuple[list[str], list[float]]:
     """Return invented words, and their cumulative weights by Zipf's law."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     syllables = ["".join(pair) for pair in itertools.product("bdfgklmnprstvz", "aeiou")]
-    words = sorted({"".join(chance.choices(syllables, k=chance.choice((2, 2, 3, 3, 4)))) for _ in range(60_000)})
-    chance.shuffle(words)
+    words = sorted({"".join(rng.choices(syllables, k=rng.choice((2, 2, 3, 3, 4)))) for _ in range(60_000)})
+    rng.shuffle(words)
     words = words[:_VOCABULARY]
     return words, list(itertools.accumulate(1.0 / (rank + 2.7) for rank in range(len(words))))
 
@@ -61,28 +62,28 @@ def make_vocabulary() -> tuple[list[str], list[float]]:
 WORDS, WEIGHTS = make_vocabulary()
 
 
-def make_text(chance: random.Random) -> str:
+def make_text(rng: random.Random) -> str:
     """Return the text of a memory: 6 to 20 words, a number in every third one."""
-    words = chance.choices(WORDS, cum_weights=WEIGHTS, k=chance.randint(6, 20))
-    if chance.random() < 0.33:
-        words.insert(chance.randint(1, len(words)), str(chance.randint(1, 99_999)))
+    words = rng.choices(WORDS, cum_weights=WEIGHTS, k=rng.randint(6, 20))
+    if rng.random() < 0.33:
+        words.insert(rng.randint(1, len(words)), str(rng.randint(1, 99_999)))
     return " ".join(words).capitalize()
 
 
 def make_record(number: int, now: float) -> MemoryRecord:
     """Return one memory of the last 300 days."""
-    chance = random.Random(number)
-    created = now - chance.random() ** 2 * 300 * DAY_S
+    rng = random.Random(number)
+    created = now - rng.random() ** 2 * 300 * DAY_S
     stamp = f"{int(created * 1000):012x}"
-    rest = f"{chance.getrandbits(62) | 1 << 63:016x}"
+    rest = f"{rng.getrandbits(62) | 1 << 63:016x}"
     return MemoryRecord(
-        id=f"{stamp[:8]}-{stamp[8:]}-7{chance.getrandbits(12):03x}-{rest[:4]}-{rest[4:]}",
-        kind=chance.choice(_KINDS),
-        content=make_text(chance),
-        importance=chance.choice((0.3, 0.5, 0.5, 0.5, 0.7, 0.8, 0.9)),
+        id=f"{stamp[:8]}-{stamp[8:]}-7{rng.getrandbits(12):03x}-{rest[:4]}-{rest[4:]}",
+        kind=rng.choice(_KINDS),
+        content=make_text(rng),
+        importance=rng.choice((0.3, 0.5, 0.5, 0.5, 0.7, 0.8, 0.9)),
         created=created,
         updated=created,
-        accessed=created + chance.random() ** 3 * (now - created),
+        accessed=created + rng.random() ** 3 * (now - created),
         confidence=0.8,
         by=f"member{number % 50}",
         provenance=Provenance(session=f"team/member{number % 50}"),
@@ -110,8 +111,8 @@ def _encode(name: str, value: Any) -> str:
     return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
 
 
-def fill(url: str, count: int, now: float) -> None:
-    """Write memories with COPY, the indexes after them."""
+def fill_database(url: str, count: int, now: float) -> None:
+    """Write memories with COPY, then create the indexes."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("set maintenance_work_mem = '1GB'")
         indexes = connection.execute(
@@ -129,25 +130,25 @@ def fill(url: str, count: int, now: float) -> None:
             sizes = [min(_CHUNK, count - start) for start in starts]
             for lines in pool.map(make_lines, starts, sizes, itertools.repeat(now)):
                 copy.write(lines)
-        say(f"{count:,} memories written with COPY", time.perf_counter() - started, "s")
+        print_figure(f"{count:,} memories written with COPY", time.perf_counter() - started, "s")
         started = time.perf_counter()
         for _, statement in indexes:
             connection.execute(statement.encode())
         connection.execute("update clio.scope set live = (select count(*) from clio.memory) where owner = ''")
         connection.execute("vacuum (analyze) clio.memory")
-        say("indexes and statistics", time.perf_counter() - started, "s")
+        print_figure("indexes and statistics", time.perf_counter() - started, "s")
         size = connection.execute("select pg_total_relation_size('clio.memory')").fetchone()
-        say("size of the table with its indexes", (size or (0,))[0] / 1e6, "MB")
+        print_figure("size of the table with its indexes", (size or (0,))[0] / 1e6, "MB")
 
 
 def make_queries(count: int, memories: int, now: float) -> list[str]:
-    """Return queries of one to five words that stand together in some memory."""
-    chance = random.Random(2)
+    """Return queries of one to five consecutive words of a memory."""
+    rng = random.Random(2)
     queries: list[str] = []
     while len(queries) < count:
-        words = make_record(chance.randrange(memories), now).content.lower().split()
-        start = chance.randrange(len(words))
-        queries.append(" ".join(words[start : start + chance.choice((1, 2, 2, 3, 3, 4, 5))]))
+        words = make_record(rng.randrange(memories), now).content.lower().split()
+        start = rng.randrange(len(words))
+        queries.append(" ".join(words[start : start + rng.choice((1, 2, 2, 3, 3, 4, 5))]))
     return queries
 
 
@@ -162,25 +163,25 @@ def measure_store(url: str, queries: Sequence[str], now: float) -> None:
 
     process = Path(f"/proc/{database.read(lambda one: one.info.backend_pid)}/schedstat")
     times: list[float] = []
-    of_cpu: list[float] = []
+    cpu_times: list[float] = []
     for query in queries:
         started, used = time.perf_counter(), time.process_time() + read_cpu_seconds(process)
         recall(query)
         times.append((time.perf_counter() - started) * 1e3)
-        of_cpu.append((time.process_time() + read_cpu_seconds(process) - used) * 1e3)
-    report("recall, one caller, without HTTP", times)
-    report("CPU of clio and PostgreSQL for it", of_cpu)
+        cpu_times.append((time.process_time() + read_cpu_seconds(process) - used) * 1e3)
+    print_percentiles("recall, one caller, without HTTP", times)
+    print_percentiles("CPU of clio and PostgreSQL for it", cpu_times)
     same = found = 0
     for query in queries[:60]:
         best, exact = recall(query), score_all(url, query, now)
         same += sum(round(hit.score, 9) == score for hit, score in zip(best, exact, strict=False))
         found += len(exact)
-    say("places among the first ten with the score that scoring every memory gives", 100 * same / max(found, 1), "%")
+    print_figure("recalled among the first ten with the same score as an exact search", 100 * same / max(found, 1), "%")
     database.close()
 
 
 def read_cpu_of_database(url: str) -> float:
-    """Return the CPU time of PostgreSQL's connections and other processes so far that still run, in seconds."""
+    """Return the CPU time so far of PostgreSQL's running processes in seconds."""
     with psycopg.connect(url) as connection:
         pids = connection.execute("select pid from pg_stat_activity").fetchall()
     return sum(read_cpu_seconds(Path(f"/proc/{pid}/schedstat")) for (pid,) in pids)
@@ -219,16 +220,19 @@ class Server:
     def start(self) -> "Server":
         env = {name: value for name, value in os.environ.items() if not name.startswith("CLIO")}
         env |= {"HOME": str(self.home), "BENCH_DATABASE": self.url}
-        words = ["mcp", "--http", "--write", "--port", str(self.port), "--database", "env:BENCH_DATABASE"]
+        arguments = ["mcp", "--http", "--write", "--port", str(self.port), "--database", "env:BENCH_DATABASE"]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "clio", *words, "--cwd", str(self.home)], cwd=ROOT, env=env, stderr=subprocess.PIPE
+            [sys.executable, "-m", "clio", *arguments, "--cwd", str(self.home)],
+            cwd=ROOT,
+            env=env,
+            stderr=subprocess.PIPE,
         )
-        said = ""
+        output = ""
         assert self._process.stderr
-        while not (found := re.search(r"http://127\.0\.0\.1:(\d+)/mcp", " ".join(said.split()))):
+        while not (found := re.search(r"http://127\.0\.0\.1:(\d+)/mcp", " ".join(output.split()))):
             line = self._process.stderr.readline().decode()
-            assert line, said
-            said += line
+            assert line, output
+            output += line
         self.port = int(found[1])
         threading.Thread(target=self._process.stderr.read, daemon=True).start()
         return self
@@ -236,7 +240,7 @@ class Server:
     def read_cpu_seconds(self) -> float:
         """Return the CPU time of all threads of the process so far, in seconds."""
         assert self._process
-        return sum(map(read_cpu_seconds, Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")))
+        return read_cpu_s(self._process.pid)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self._process is not None:
@@ -246,7 +250,7 @@ class Server:
 
 
 class Caller:
-    """A member's client."""
+    """The client of a member."""
 
     def __init__(self, port: int, token: str) -> None:
         self._port, self._token = port, token
@@ -254,7 +258,7 @@ class Caller:
         self._used_at = 0.0
 
     def call(self, name: str, key: str = "", **arguments: Any) -> dict[str, Any]:
-        """Return the result of a tool. Raises OSError if it was not answered."""
+        """Call a tool and return its result. Raises OSError if there is no answer, or an error."""
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
         headers = {
             "Authorization": f"Bearer {self._token}",
@@ -308,13 +312,14 @@ class Writers:
             thread.join()
 
     def _write(self, number: int, caller: Caller) -> None:
-        chance = random.Random(time.time_ns() + number)
-        self._stop.wait(chance.random() * self._interval_s)
+        rng = random.Random(time.time_ns() + number)
+        self._stop.wait(rng.random() * self._interval_s)
         while not self._stop.is_set():
             started = time.perf_counter()
-            text = f"{make_text(chance)} {chance.getrandbits(40):x}"
-            key = f"{chance.getrandbits(64):x}"
-            while not self._stop.is_set():  # the same key, as a client that does not know whether it was carried out
+            text = f"{make_text(rng)} {rng.getrandbits(40):x}"
+            key = f"{rng.getrandbits(64):x}"
+            # Retried with the same key, as by a client that does not know whether the call was executed.
+            while not self._stop.is_set():
                 try:
                     caller.call("remember", key, content=text, type="fact")
                 except OSError as error:
@@ -325,51 +330,51 @@ class Writers:
                     self.acknowledged.append(text)
                     break
             if self._queries:
-                begun = time.perf_counter()
+                recall_started = time.perf_counter()
                 try:
-                    caller.call("recall", query=chance.choice(self._queries))
-                    self.recalls.append((time.perf_counter() - begun) * 1e3)
+                    caller.call("recall", query=rng.choice(self._queries))
+                    self.recalls.append((time.perf_counter() - recall_started) * 1e3)
                 except OSError as error:
                     self.errors.append(str(error))
             self._stop.wait(max(self._interval_s - (time.perf_counter() - started), 0.0))
 
 
 def count_lost(url: str, acknowledged: Sequence[str]) -> tuple[int, int]:
-    """Return how many acknowledged memories are missing, and how many are there twice."""
+    """Return how many acknowledged memories are missing, and how many are stored twice."""
     with psycopg.connect(url) as connection:
         texts = [
             str(text) for (text,) in connection.execute("select record::json->>'content' from clio.memory where live")
         ]
-    there = set(texts)
-    twice = len(texts) - len(there)
-    return sum(text not in there for text in acknowledged), twice
+    stored = set(texts)
+    duplicates = len(texts) - len(stored)
+    return sum(text not in stored for text in acknowledged), duplicates
 
 
 def measure_load(
-    url: str, home: Path, tokens: Sequence[str], queries: Sequence[str], seconds: int, every_s: float
+    url: str, home: Path, tokens: Sequence[str], queries: Sequence[str], seconds: int, interval_s: float
 ) -> None:
     """Measure writers that also recall, over HTTP."""
     server = Server(url, home).start()
-    own, others = server.read_cpu_seconds(), read_cpu_of_database(url)
-    writers = Writers(server.port, tokens, every_s, queries).start()
+    clio_before, database_before = server.read_cpu_seconds(), read_cpu_of_database(url)
+    writers = Writers(server.port, tokens, interval_s, queries).start()
     time.sleep(seconds)
     writers.end()
     calls = max(len(writers.recalls) + len(writers.writes), 1)
-    of_server = (server.read_cpu_seconds() - own) * 1e3 / calls
-    of_database = (read_cpu_of_database(url) - others) * 1e3 / calls
+    clio_ms = (server.read_cpu_seconds() - clio_before) * 1e3 / calls
+    database_ms = (read_cpu_of_database(url) - database_before) * 1e3 / calls
     server.end()
-    say(f"{len(tokens)} writers, each a memory and a recall every {every_s:g} s", seconds, "s")
-    report("recall over HTTP", writers.recalls)
-    report("remember over HTTP", writers.writes)
-    say("CPU of clio for a call", of_server, "ms")
-    say("CPU of PostgreSQL for a call", of_database, "ms")
-    say("errors", len(writers.errors), writers.errors[:1] or "")
+    print_figure(f"{len(tokens)} writers, each a memory and a recall every {interval_s:g} s", seconds, "s")
+    print_percentiles("recall over HTTP", writers.recalls)
+    print_percentiles("remember over HTTP", writers.writes)
+    print_figure("CPU of clio for a call", clio_ms, "ms")
+    print_figure("CPU of PostgreSQL for a call", database_ms, "ms")
+    print_figure("errors", len(writers.errors), writers.errors[:1] or "")
     lost, _ = count_lost(url, writers.acknowledged)
-    say("acknowledged memories", len(writers.acknowledged), f"lost: {lost}")
+    print_figure("acknowledged memories", len(writers.acknowledged), f"lost: {lost}")
 
 
-def kill_under_load(what: str, url: str, tokens: Sequence[str], server: Server, kill: Callable[[], None]) -> None:
-    """Kill something while members write, and look for what was acknowledged."""
+def kill_under_load(label: str, url: str, tokens: Sequence[str], server: Server, kill: Callable[[], None]) -> None:
+    """Call `kill` while members write, and check that all acknowledged memories are stored."""
     writers = Writers(server.port, tokens, 0.3, ()).start()
     time.sleep(4)
     before = len(writers.acknowledged)
@@ -378,12 +383,14 @@ def kill_under_load(what: str, url: str, tokens: Sequence[str], server: Server, 
     while len(writers.acknowledged) <= before + 5:
         time.sleep(0.05)
         assert time.perf_counter() - started < 120, writers.errors[-3:]
-    back = time.perf_counter() - started
+    seconds = time.perf_counter() - started
     time.sleep(4)
     writers.end()
-    lost, twice = count_lost(url, writers.acknowledged)
-    say(f"{what}: acknowledged memories", len(writers.acknowledged), f"lost: {lost}, stored twice: {twice}")
-    say(f"{what}: writing again after", back, f"s; refused meanwhile: {len(writers.errors)}")
+    lost, duplicates = count_lost(url, writers.acknowledged)
+    print_figure(
+        f"{label}: acknowledged memories", len(writers.acknowledged), f"lost: {lost}, stored twice: {duplicates}"
+    )
+    print_figure(f"{label}: writing again after", seconds, f"s; refused meanwhile: {len(writers.errors)}")
 
 
 def measure_kills(home: Path, rounds: int) -> None:
@@ -414,7 +421,7 @@ def measure_failover(home: Path) -> None:
     primary = Cluster(fsync="on", synchronous_standby_names="*", wal_keep_size="256MB").create()
     standby = Cluster(fsync="on")
     try:
-        # Until the standby is there, nothing is acknowledged.
+        # Until the standby is connected, nothing is acknowledged.
         standby.copy_of(primary)
         standby.start()
         url, tokens = set_up(primary, 20)
@@ -426,7 +433,7 @@ def measure_failover(home: Path) -> None:
             primary.kill()
             standby.promote()
 
-        kill_under_load("fail-over to a synchronous standby", standby.url(name), tokens, server, fail_over)
+        kill_under_load("failover to a synchronous standby", standby.url(name), tokens, server, fail_over)
         server.end()
     finally:
         primary.close()
@@ -446,8 +453,8 @@ def set_up(cluster: Cluster, members: int) -> tuple[str, list[str]]:
     return url, tokens
 
 
-class Filled(msgspec.Struct):
-    """A database with memories. now: when it was filled, from which the times of its memories are counted."""
+class FilledDatabase(msgspec.Struct):
+    """A database with memories. now: when it was filled; the times of its memories are relative to it."""
 
     url: str
     tokens: list[str]
@@ -455,23 +462,23 @@ class Filled(msgspec.Struct):
     now: float
 
 
-def prepare(cluster: Cluster, memories: int, members: int) -> Filled:
-    """Start a cluster and fill it, unless that was done before in its folder."""
-    note = cluster.folder / "filled.json"
-    if not note.exists():
+def prepare(cluster: Cluster, memories: int, members: int) -> FilledDatabase:
+    """Start a cluster, and fill it unless its folder already has the memories."""
+    description_file = cluster.folder / "filled.json"
+    if not description_file.exists():
         now = time.time()
         url, tokens = set_up(cluster.create(), members)
-        fill(url, memories, now)
-        filled = Filled(url=url, tokens=tokens, memories=memories, now=now)
-        note.write_bytes(msgspec.json.encode(filled))
+        fill_database(url, memories, now)
+        filled = FilledDatabase(url=url, tokens=tokens, memories=memories, now=now)
+        description_file.write_bytes(msgspec.json.encode(filled))
         return filled
-    filled = msgspec.json.decode(note.read_bytes(), type=Filled)
+    filled = msgspec.json.decode(description_file.read_bytes(), type=FilledDatabase)
     if (filled.memories, len(filled.tokens)) != (memories, members):
         raise SystemExit(f"{cluster.folder} has {filled.memories:,} memories of {len(filled.tokens)} members")
-    for file in (cluster.data / "base").rglob("*"):  # into the system's memory, where filling left it
+    for file in (cluster.data / "base").rglob("*"):  # into the page cache, as after filling
         if file.is_file():
             file.read_bytes()
-    filled.url = cluster.start().url("team")  # at another port than before
+    filled.url = cluster.start().url("team")  # the port may be different
     database = open_database(filled.url)
     if database.read(migrate):
         database.read(lambda one: one.execute(b"analyze clio.memory"))
@@ -486,24 +493,19 @@ def open_database(url: str) -> Database:
     return database
 
 
-def say(what: str, value: float, unit: object = "") -> None:
+def print_figure(label: str, value: float, unit: object = "") -> None:
     """Print one figure."""
-    print(f"{what:<82} {value:>12,.1f} {unit}", flush=True)
+    print(f"{label:<82} {value:>12,.1f} {unit}", flush=True)
 
 
-def report(what: str, times: Sequence[float]) -> None:
+def print_percentiles(label: str, times: Sequence[float]) -> None:
     """Print median, p95 and p99."""
     if len(times) < 20:
-        say(f"{what}: too few", len(times))
+        print_figure(f"{label}: too few", len(times))
         return
     cuts = statistics.quantiles(times, n=100)
     for name, value in (("p50", cuts[49]), ("p95", cuts[94]), ("p99", cuts[98])):
-        say(f"{what} ({len(times):,}), {name}", value, "ms")
-
-
-def wanted(parts: str) -> Iterator[str]:
-    """Yield the names of the parts to run."""
-    return iter(parts.split(","))
+        print_figure(f"{label} ({len(times):,}), {name}", value, "ms")
 
 
 def main() -> int:
@@ -514,13 +516,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--every", type=float, default=10.0, help="seconds between two memories of a writer")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--data", type=Path, help="folder of the filled database: made, or used again and kept")
+    parser.add_argument(
+        "--data", type=Path, help="folder of the filled database, which is created or used again, and kept"
+    )
     parser.add_argument("--only", default="load,kills,failover")
     options = parser.parse_args()
     if reason := why_not():
         print(reason, file=sys.stderr)
         return 1
-    parts = set(wanted(options.only))
+    parts = set(options.only.split(","))
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         if "load" in parts:

@@ -1,8 +1,8 @@
-"""Transcripts of other tools as clio's messages: SWE-agent's `.traj.json`, SpecStory's Markdown.
+"""Read transcripts of other tools as clio's messages: SWE-agent's `.traj.json`, SpecStory's Markdown.
 
-Tolerant: what a file does not say is left empty, what is not understood is kept as text. A read calls `read_file`, a
-change `edit_file` or `write_file`, a command `run_command`, as in clio's own sessions, but without clio's account of
-what was done, so that everything that is summed up has to be found in names, arguments and outputs.
+Missing values are left empty, and text that cannot be parsed is kept as text. A read becomes a call of `read_file`, a
+change `edit_file` or `write_file`, a command `run_command`, as in clio's own sessions, but without side effects: a
+summary has to find everything in names, arguments and outputs.
 """
 
 import json
@@ -38,7 +38,7 @@ _EDIT_FAILED = re.compile(
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
-    """One session. `kind` is the format it came in."""
+    """One session. kind: the format of its file."""
 
     name: str
     kind: str
@@ -46,13 +46,13 @@ class Transcript(Struct, frozen=True, kw_only=True):
 
 
 def find_transcripts(folder: Path) -> list[tuple[Path, Transcript]]:
-    """All transcripts below a folder, by path; files of other kinds and those without a message are passed over."""
+    """Return all transcripts with messages below a folder, sorted by path."""
     found = [(path, read_transcript(path)) for path in sorted(folder.rglob("*")) if path.is_file()]
     return [(path, transcript) for path, transcript in found if transcript is not None and transcript.messages]
 
 
 def read_transcript(path: Path) -> Transcript | None:
-    """One file; None if it is no transcript."""
+    """Read one file; None if it is not a transcript."""
     if path.name.endswith((".traj.json", ".traj")):
         document = json.loads(path.read_text(encoding="utf-8", errors="replace"))
         return Transcript(
@@ -69,18 +69,18 @@ def read_transcript(path: Path) -> Transcript | None:
 
 
 def _from_history(history: list[dict[str, Any]]) -> Iterator[Message]:
-    """Commands as calls, observations as their results; the file the agent has open is what its `edit` changes."""
+    """Convert commands to calls and observations to results. An `edit` changes the file that is open."""
     open_file = ""
-    waiting: list[ToolCall] = []
+    pending: list[ToolCall] = []
     for number, entry in enumerate(history):
         text = _text(entry.get("content"))
         if entry.get("role") == "assistant":
-            waiting = list(_calls(entry, number, open_file))
-            yield AssistantMessage(content=str(entry.get("thought") or text), tool_calls=tuple(waiting))
-        elif waiting and entry.get("role") in ("user", "tool"):
+            pending = list(_calls(entry, number, open_file))
+            yield AssistantMessage(content=str(entry.get("thought") or text), tool_calls=tuple(pending))
+        elif pending and entry.get("role") in ("user", "tool"):
             ids = [str(id) for id in entry.get("tool_call_ids") or []]
-            call = next((call for call in waiting if call.id in ids), waiting[0])
-            waiting.remove(call)
+            call = next((call for call in pending if call.id in ids), pending[0])
+            pending.remove(call)
             failed = bool(_EDIT_FAILED.search(text)) if call.name in ("edit_file", "write_file") else False
             yield ToolMessage(tool_call_id=call.id, name=call.name, content=text, ok=not failed)
             for match in _OPEN_FILE.finditer(text):
@@ -90,13 +90,13 @@ def _from_history(history: list[dict[str, Any]]) -> Iterator[Message]:
 
 
 def _calls(entry: dict[str, Any], number: int, open_file: str) -> Iterator[ToolCall]:
-    named = [call for call in entry.get("tool_calls") or [] if isinstance(call, dict)]
-    if not named:
+    calls_with_names = [call for call in entry.get("tool_calls") or [] if isinstance(call, dict)]
+    if not calls_with_names:
         action = str(entry.get("action") or "").strip()
         if action:
             yield _call(f"c{number}", action.split(None, 1)[0], action, open_file)
         return
-    for place, call in enumerate(named):
+    for place, call in enumerate(calls_with_names):
         function = call.get("function") or {}
         arguments = _object(function.get("arguments"))
         line = " ".join([str(function.get("name", "")), *(str(value) for value in arguments.values())])
@@ -105,8 +105,8 @@ def _calls(entry: dict[str, Any], number: int, open_file: str) -> Iterator[ToolC
 
 
 def _call(id: str, verb: str, line: str, open_file: str) -> ToolCall:
-    words = line.split()
-    path = words[1] if len(words) > 1 else ""
+    arguments = line.split()
+    path = arguments[1] if len(arguments) > 1 else ""
     match verb:
         case "open":
             return _tool(id, "read_file", path=path)
@@ -115,7 +115,7 @@ def _call(id: str, verb: str, line: str, open_file: str) -> ToolCall:
         case "edit" | "insert":
             return _tool(id, "edit_file", path=open_file, line=line)
         case "str_replace_editor":
-            return _tool(id, verb, command=path, path=words[2] if len(words) > 2 else "")
+            return _tool(id, verb, command=path, path=arguments[2] if len(arguments) > 2 else "")
         case "find_file" | "search_file" | "search_dir":
             return _tool(id, "search_text", line=line)
         case "submit" | "scroll_down" | "scroll_up" | "goto" | "set_cursors":
@@ -127,42 +127,42 @@ def _call(id: str, verb: str, line: str, open_file: str) -> ToolCall:
 # SpecStory
 
 
-def _from_markdown(text: str) -> Iterator[Message]:
-    for number, (who, body) in enumerate(_sections(text)):
-        if who == "User":
-            words = body.strip().removesuffix("---").strip()
-            if words:
-                origin = "continue" if words.startswith("[Request interrupted") else "user"
-                yield UserMessage(content=words, origin=origin)
+def _from_markdown(markdown: str) -> Iterator[Message]:
+    for number, (speaker, body) in enumerate(_sections(markdown)):
+        if speaker == "User":
+            text = body.strip().removesuffix("---").strip()
+            if text:
+                origin = "continue" if text.startswith("[Request interrupted") else "user"
+                yield UserMessage(content=text, origin=origin)
             continue
         for part, block in enumerate(_blocks(body)):
             head = _TOOL.match(block)
             if head is None:
-                words = block.strip().removesuffix("---").strip()
-                if words and not words.startswith("<think>"):
-                    yield AssistantMessage(content=words)
+                text = block.strip().removesuffix("---").strip()
+                if text and not text.startswith("<think>"):
+                    yield AssistantMessage(content=text)
             else:
                 yield from _tool_use(f"c{number}.{part}", head["name"] or head["type"] or "tool", block)
 
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:
-    """Who spoke and what, without side conversations; headings inside tool output are output."""
-    who, lines, in_tool = "", list[str](), False
+    """Yield speakers and their texts, without side conversations. Headings in tool output are output."""
+    speaker, lines, in_tool = "", list[str](), False
     for line in text.splitlines():
         heading = None if in_tool else _HEADING.match(line)
         if heading:
-            if who:
-                yield who, "\n".join(lines)
-            who, lines = "" if heading["side"] else heading["who"], []
+            if speaker:
+                yield speaker, "\n".join(lines)
+            speaker, lines = "" if heading["side"] else heading["who"], []
             continue
         in_tool = line.strip() != _TOOL_END and (in_tool or bool(_TOOL.match(line)))
         lines.append(line)
-    if who:
-        yield who, "\n".join(lines)
+    if speaker:
+        yield speaker, "\n".join(lines)
 
 
 def _blocks(body: str) -> Iterator[str]:
-    """Prose and tool uses in turn."""
+    """Yield prose and tool uses alternately."""
     lines: list[str] = []
     in_tool = False
     for line in body.splitlines():
@@ -178,17 +178,17 @@ def _blocks(body: str) -> Iterator[str]:
 
 def _tool_use(id: str, tool: str, block: str) -> Iterator[Message]:
     body = "\n".join(block.splitlines()[2:]).removesuffix(_TOOL_END).strip("\n")
-    before, output = _parts(body)
+    input_text, output = _split_output(body)
     name = _NAMES.get(tool, tool)
     ok = not output.lstrip().startswith(_FAILED)
-    inline = _INLINE.search(before)
+    inline = _INLINE.search(input_text)
     code = inline["code"] if inline else ""
     if name == "run_command":
-        call = _tool(id, name, command=code or _fenced(before) or before.strip())
+        call = _tool(id, name, command=code or _fenced(input_text) or input_text.strip())
     elif name in ("edit_file", "write_file"):
         changed = _CHANGED.search(output)
         ok = ok and changed is not None
-        call = _tool(id, name, path=(changed["edited"] or changed["made"]) if changed else code, content=before)
+        call = _tool(id, name, path=(changed["edited"] or changed["made"]) if changed else code, content=input_text)
     elif name == "read_file":
         call = _tool(id, name, path=code)
     elif name == "AskUserQuestion":
@@ -198,13 +198,13 @@ def _tool_use(id: str, tool: str, block: str) -> Iterator[Message]:
             answer["answer"] if answer else "",
         )
     else:
-        call = _tool(id, name, input=before.strip())
+        call = _tool(id, name, input=input_text.strip())
     yield AssistantMessage(tool_calls=(call,))
     yield ToolMessage(tool_call_id=id, name=call.name, content=output.strip("\n"), ok=ok)
 
 
-def _parts(body: str) -> tuple[str, str]:
-    """What a tool was given, and the last fenced block, which is what it gave."""
+def _split_output(body: str) -> tuple[str, str]:
+    """Return the input of a tool, and its output, which is the last fenced block."""
     lines = body.splitlines()
     fences = [number for number, line in enumerate(lines) if line.startswith("```")]
     if len(fences) < 2:

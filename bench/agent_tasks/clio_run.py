@@ -1,4 +1,4 @@
-"""One clio at work on a task: it is started for each session, told the messages, answered, bounded and measured."""
+"""Run clio on a task: start it for each session, send the messages, answer its questions, and measure it."""
 
 import asyncio
 import json
@@ -18,16 +18,16 @@ from bench.agent_tasks.task import Task, make_git_environment
 
 MAX_LINE_BYTES = 32_000_000
 GRACE_S = 10.0
-"""Seconds a clio gets to end after its time is over, before it is killed."""
+"""Seconds in which clio may end after its time limit, before it is killed."""
 NEUTRAL_ANSWER = "Decide this yourself; nobody can answer."
 
 
 @dataclass
 class Figures:
-    """What all sessions of one task took.
+    """The figures of all sessions of one task.
 
     status: of the last turn, or "timeout" or "crashed". cost_usd: of the requests with a known price.
-    unpriced_tokens: tokens of the others. failed_calls: tool calls that ended in an error.
+    unpriced_tokens: tokens of the others. failed_calls: tool calls that ended with an error.
     """
 
     status: str = "crashed"
@@ -51,14 +51,14 @@ class Figures:
 
 @dataclass(frozen=True)
 class Launch:
-    """How clio is started: its command with all flags, and the environment."""
+    """The command of clio with all flags, and its environment."""
 
     command: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict[str, str])
 
 
 async def run_sessions(task: Task, launch: Launch, project: Path, log: Path) -> Figures:
-    """Carry out all sessions of a task in a project. log: gets every event, and what clio prints on standard error."""
+    """Run all sessions of a task in a project. log: file for all events and clio's standard error."""
     figures = Figures()
     started = time.monotonic()
     deadline = started + task.max_seconds
@@ -85,14 +85,14 @@ async def _run_session(
     command += ["--max-steps", str(task.max_steps)]
     command += ["--context-window", str(task.context_window)] if task.context_window else []
     events: list[dict[str, Any]] = []
-    with log.open("ab") as written:
+    with log.open("ab") as log_file:
         process = await asyncio.create_subprocess_exec(
             *command,
             cwd=project,
             env=launch.environment,
             stdin=PIPE,
             stdout=PIPE,
-            stderr=written,
+            stderr=log_file,
             limit=MAX_LINE_BYTES,
             start_new_session=True,
         )
@@ -100,12 +100,12 @@ async def _run_session(
             async with asyncio.timeout_at(asyncio.get_running_loop().time() + deadline - time.monotonic()):
                 async for event in _converse(process, prompts, task, figures):
                     events.append(event)
-                    written.write(json.dumps(event).encode() + b"\n")
+                    log_file.write(json.dumps(event).encode() + b"\n")
         except TimeoutError:
             figures.status, figures.error = "timeout", f"longer than {task.max_seconds} s"
         finally:
-            await _end(process)
-    if not any(event.get("type") == "result" for event in events):  # ended from outside: only the steps tell
+            await _end_process(process)
+    if not any(event.get("type") == "result" for event in events):  # killed: only the steps have the usage
         for event in events:
             if event.get("type") == "step_finished":
                 _add_usage(event["usage"], figures)
@@ -115,10 +115,10 @@ async def _run_session(
 async def _converse(
     process: Process, prompts: tuple[str, ...], task: Task, figures: Figures
 ) -> AsyncIterator[dict[str, Any]]:
-    """Say the messages one after the other and answer what is asked; yields the events and counts in `figures`."""
+    """Send the messages one after the other and answer questions; yield the events and update `figures`."""
     assert process.stdin is not None and process.stdout is not None
     waiting = list(prompts)
-    _say(process, {"type": "user", "text": waiting.pop(0)})
+    _send_line(process, {"type": "user", "text": waiting.pop(0)})
     while line := await process.stdout.readline():
         event: dict[str, Any] = json.loads(line)
         match event.get("type"):
@@ -133,22 +133,24 @@ async def _converse(
                 figures.failed_calls += not event["ok"]
             case "approval_requested":
                 figures.approvals += 1
-                _say(process, {"type": "answer", "id": event["id"], "answer": "yes"})
+                _send_line(process, {"type": "answer", "id": event["id"], "answer": "yes"})
             case "question_asked":
                 figures.questions += 1
-                _say(process, {"type": "answer", "id": event["id"], "answer": _choose_answer(task, event["question"])})
+                _send_line(
+                    process, {"type": "answer", "id": event["id"], "answer": _choose_answer(task, event["question"])}
+                )
             case "turn_finished" if waiting:
-                _say(process, {"type": "user", "text": waiting.pop(0)})
+                _send_line(process, {"type": "user", "text": waiting.pop(0)})
             case "turn_finished":
                 process.stdin.close()
             case "result":
-                _take_result(event, figures)
+                _add_result(event, figures)
             case _:
                 pass
         yield event
 
 
-def _say(process: Process, line: dict[str, str]) -> None:
+def _send_line(process: Process, line: dict[str, str]) -> None:
     assert process.stdin is not None
     process.stdin.write(json.dumps(line).encode() + b"\n")
 
@@ -157,7 +159,7 @@ def _choose_answer(task: Task, question: str) -> str:
     return next((answer for key, answer in task.answers.items() if key.lower() in question.lower()), NEUTRAL_ANSWER)
 
 
-def _take_result(event: dict[str, Any], figures: Figures) -> None:
+def _add_result(event: dict[str, Any], figures: Figures) -> None:
     figures.status, figures.error, figures.answer = event["status"], event["error"], event["text"]
     _add_usage(event["usage"], figures)
     cost: dict[str, int] = event["cost"] or {}
@@ -166,14 +168,14 @@ def _take_result(event: dict[str, Any], figures: Figures) -> None:
 
 
 def _add_usage(usage: dict[str, int] | None, figures: Figures) -> None:
-    counted = usage or {}
-    figures.tokens_in += counted.get("prompt_tokens", 0)
-    figures.tokens_cached += counted.get("cached_tokens", 0)
-    figures.tokens_out += counted.get("completion_tokens", 0)
+    counts = usage or {}
+    figures.tokens_in += counts.get("prompt_tokens", 0)
+    figures.tokens_cached += counts.get("cached_tokens", 0)
+    figures.tokens_out += counts.get("completion_tokens", 0)
 
 
-async def _end(process: Process) -> None:
-    """Wait for the end of a clio; interrupt it, then kill it and what it started, where it does not come."""
+async def _end_process(process: Process) -> None:
+    """Wait for the end of the process; terminate, then kill it and its children if it does not end."""
     assert process.stdin is not None
     process.stdin.close()
     for number in (None, signal.SIGTERM, signal.SIGKILL):
@@ -186,7 +188,7 @@ async def _end(process: Process) -> None:
 
 
 def _read_trims(project: Path, events: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """For each trim of a session, by its handle, the ids of the messages it dropped or cut."""
+    """Return the ids of the messages that each trim dropped or shortened, by the handle of the trim."""
     session_id = next((event["session_id"] for event in events if event.get("type") == "session"), "")
     try:
         stored = json.loads((project / ".clio" / "sessions" / f"{session_id}.json").read_text(encoding="utf-8"))
@@ -196,7 +198,7 @@ def _read_trims(project: Path, events: list[dict[str, Any]]) -> dict[str, list[s
 
 
 def make_environment(home: Path, **more: str) -> dict[str, str]:
-    """The environment of a clio that shares no settings and no memory with the user's own; keys of servers stay."""
-    own = {name: value for name, value in make_git_environment().items() if not name.startswith("CLIO_")}
-    path = os.pathsep.join([str(Path(sys.executable).parent), own.get("PATH", os.defpath)])
-    return own | {"CLIO_HOME": str(home), "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | more
+    """Return the environment of a clio without the user's settings and memory, but with the user's API keys."""
+    inherited = {name: value for name, value in make_git_environment().items() if not name.startswith("CLIO_")}
+    path = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", os.defpath)])
+    return inherited | {"CLIO_HOME": str(home), "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | more

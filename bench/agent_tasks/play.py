@@ -1,11 +1,12 @@
-"""A scripted model: the replies of a play, served over HTTP on this machine.
+"""A scripted model: replies from a YAML file.
 
     - calls:
         - [read_file, {path: app.py}]
         - [write_file, {path: app.py, content: {solution: app.py}}]
     - text: The start of the range was left out.
 
-An argument `{solution: PATH}` is the text of that file of the reference solution, `{answer: reference}` the answer's.
+An argument `{solution: PATH}` stands for the text of that file of the reference solution, `{answer: reference}` for its
+answer.
 """
 
 from pathlib import Path
@@ -18,22 +19,22 @@ from tests.support.chat_server import Reply, text, tool_calls
 
 
 def load_play(task: Task, path: Path) -> list[Reply]:
-    """The replies of a play in the order they are given."""
+    """Load the replies in their order."""
     data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     replies: list[Reply] = []
     for entry in data["replies"] if isinstance(data, dict) else data:
-        words = fill_arguments(entry.get("text", ""), task)
+        text_before = fill_arguments(entry.get("text", ""), task)
         if "calls" in entry:
             replies.append(
-                tool_calls([(name, fill_arguments(arguments, task)) for name, arguments in entry["calls"]], words)
+                tool_calls([(name, fill_arguments(arguments, task)) for name, arguments in entry["calls"]], text_before)
             )
         else:
-            replies.append(text(words, chunk_size=200))
+            replies.append(text(text_before, chunk_size=200))
     return replies
 
 
 def fill_arguments(value: Any, task: Task) -> Any:
-    """A value of a play with the texts it names put in."""
+    """Return a value with the texts of the reference solution inserted."""
     match value:
         case {"solution": str() as path}:
             return (task.folder / "solution" / path).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Count the reads that trims forced: of lines that an earlier result showed, until a trim dropped it. Pure."""
+"""Count the reads that trims caused: reads of lines that an earlier result had shown, until a trim dropped it."""
 
 import json
 import re
@@ -9,15 +9,15 @@ _NUMBERED = re.compile(r"(?m)^ *(\d+)\|")
 
 
 def count_forced_rereads(events: Iterable[Mapping[str, Any]], lost_by_trim: Mapping[str, Iterable[str]]) -> int:
-    """The reads that show at least one line a trim had dropped and nothing else in the window still shows.
+    """Count the reads that show a line that a trim had dropped and that no other result in the window shows.
 
     Args:
         events: of one session, in order, as `--output stream-json` writes them.
-        lost_by_trim: for each trim's handle, the ids of the messages that left the window or were cut.
+        lost_by_trim: the ids of the messages that were dropped or shortened, by the handle of the trim.
 
-    A file that was changed after the trim does not count: it had to be read again in any case.
+    Reads of a file that was changed after the trim do not count, because they are necessary in any case.
     """
-    asked: dict[str, str] = {}
+    read_paths: dict[str, str] = {}
     visible: dict[str, tuple[str, set[int]]] = {}  # id of the result: path and lines
     lost: dict[str, set[int]] = {}
     forced = 0
@@ -35,12 +35,12 @@ def count_forced_rereads(events: Iterable[Mapping[str, Any]], lost_by_trim: Mapp
             message = event["message"]
             for call in message.get("tool_calls", ()):
                 if call["name"] == "read_file":
-                    asked[call["id"]] = _read_path(call["arguments"])
-            if message.get("role") == "tool" and asked.get(message["tool_call_id"]):
-                path = asked[message["tool_call_id"]]
+                    read_paths[call["id"]] = _read_path(call["arguments"])
+            if message.get("role") == "tool" and read_paths.get(message["tool_call_id"]):
+                path = read_paths[message["tool_call_id"]]
                 lines = {int(number) for number in _NUMBERED.findall(message.get("content", ""))}
-                still = set[int]().union(*(shown for name, shown in visible.values() if name == path))
-                forced += bool((lines & lost.get(path, set())) - still)
+                still_visible = set[int]().union(*(shown for name, shown in visible.values() if name == path))
+                forced += bool((lines & lost.get(path, set())) - still_visible)
                 lost.get(path, set()).difference_update(lines)
                 visible[message["id"]] = (path, lines)
     return forced

@@ -1,4 +1,4 @@
-"""What a checker gets to judge: the tree a model left, its answer, and ways to run the one on the other's word."""
+"""The result of a task for its checker: the tree and the answer of the model, and methods to check them."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ _NOT_COMPARED = {".git", ".clio", "__pycache__", ".pytest_cache", ".ruff_cache",
 
 
 class Ran(NamedTuple):
-    """A finished command: its exit code, and what it printed on both streams."""
+    """A finished command: its exit code, and its output on both streams."""
 
     exit_code: int
     output: str
@@ -25,8 +25,8 @@ class Ran(NamedTuple):
 class Result:
     """One result of a task.
 
-    tree: the project after the last turn. start: the same project before the first. answer: the last answer.
-    problems: what the checker found, in order; empty where the task is solved.
+    tree: the project after the last turn. start: the project before the first turn. answer: the last answer.
+    problems: found by the checker, in order; empty if the task is solved.
     """
 
     tree: Path
@@ -35,30 +35,30 @@ class Result:
     problems: list[str] = field(default_factory=list[str])
 
     def expect(self, fact: object, problem: str) -> None:
-        """Note the problem unless the fact is true."""
+        """Add the problem unless the fact is true."""
         if not fact:
             self.problems.append(problem)
 
     def read(self, path: str) -> str:
-        """The text of a file of the result; "" where there is none."""
+        """Return the text of a file of the result; "" if there is none."""
         try:
             return (self.tree / path).read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
 
     def list_changed_files(self) -> list[str]:
-        """The files that were added, changed or deleted since the start, without what tools leave behind."""
+        """Return the files that were added, changed or deleted since the start, without caches of tools."""
         before, after = _list_files(self.start), _list_files(self.tree)
         return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
     def expect_unchanged(self, *names: str) -> None:
-        """Note each of these files, or files in these folders, that is not as it was at the start."""
+        """Add a problem for each changed file among these files and in these folders."""
         for path in self.list_changed_files():
             if any(path == name or path.startswith(f"{name}/") for name in names):
                 self.problems.append(f"{path} was changed")
 
     def expect_only_changed(self, *names: str) -> None:
-        """Note each file changed outside these files and folders."""
+        """Add a problem for each changed file outside these files and folders."""
         for path in self.list_changed_files():
             if not any(path == name or path.startswith(f"{name}/") for name in names):
                 self.problems.append(f"{path} was changed, which the task did not need")
@@ -66,7 +66,7 @@ class Result:
     def run(self, *commands: list[str], files: dict[str, str] | None = None, keep_tests: bool = False) -> Ran:
         """Run commands in a copy of the tree until one fails.
 
-        files: written into the copy first. keep_tests: whether the tests of the start replace those of the result.
+        files: written to the copy first. keep_tests: whether the tests of the start replace those of the result.
         """
         with tempfile.TemporaryDirectory(prefix="agent-task-check-") as name:
             copy = Path(name) / "tree"
@@ -88,13 +88,13 @@ class Result:
     def expect_success(
         self, problem: str, *commands: list[str], files: dict[str, str] | None = None, keep_tests: bool = False
     ) -> None:
-        """Run commands as `run` does, and note the problem with the end of the output where one fails."""
+        """Run commands as `run` does, and add the problem with the end of the output if one fails."""
         ran = self.run(*commands, files=files, keep_tests=keep_tests)
         if ran.exit_code:
             self.problems.append(f"{problem}: {ran.output.strip()[-600:] or f'exit code {ran.exit_code}'}")
 
     def git(self, *words: str) -> str:
-        """What git prints in the result's repository; "" where it fails."""
+        """Run git in the repository of the result, and return its output; "" if it fails."""
         try:
             return run_git(self.tree, *words)
         except subprocess.SubprocessError:
@@ -108,7 +108,7 @@ UNITTEST = [*PYTHON, "-m", "unittest", "discover", "-q", "-s", "tests", "-t", ".
 
 
 def check_result(task: Task, tree: Path, answer: str) -> list[str]:
-    """What is wrong with a result, by the task's own checker."""
+    """Return the problems that the task's checker finds in a result."""
     with tempfile.TemporaryDirectory(prefix="agent-task-start-") as name:
         start = Path(name)
         write_start_tree(task, start)

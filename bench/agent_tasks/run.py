@@ -1,4 +1,4 @@
-"""Fifteen small real tasks for clio with a model, and what each of them took.
+"""Run fifteen small tasks with clio and a model, and measure each.
 
     python bench/agent_tasks/run.py --model NAME [--provider NAME] [--task NAME …] [--repeat N] [--clio PATH]
     python bench/agent_tasks/run.py --model scripted                   the stored replies, without a model
@@ -6,10 +6,9 @@
     python bench/agent_tasks/run.py --model NAME --compare before.json
     python bench/agent_tasks/run.py --load after.json --compare before.json
 
-Each task begins in a git repository of its own in a temporary folder, with an empty CLIO_HOME, and is judged by its
-checker. Commands that clio would ask the user about are approved and counted; they run as the user who started this, in
-clio's sandbox where one works (`--sandbox`). The exit code is 0 where all tasks were solved, 1 where one was not, 2 for
-wrong usage.
+Each task runs in a new git repository in a temporary folder, with an empty CLIO_HOME. Its checker judges the result.
+Commands that clio would ask the user about are approved and counted; they run as the current user, in clio's sandbox if
+one works (`--sandbox`). The exit code is 0 if all tasks are solved, 1 if one is not, 2 for a usage error.
 """
 
 import argparse
@@ -52,7 +51,7 @@ Row = dict[str, Any]
 
 
 async def run_task(task: Task, options: argparse.Namespace, play: Path | None = None) -> Row:
-    """Carry a task out once and judge the result. play: replies of a scripted model, instead of the model's."""
+    """Run a task once and check the result. play: file with the replies of a scripted model, if that is used."""
     root = Path(tempfile.mkdtemp(prefix=f"agent-task-{task.name}-"))
     project, home = root / "project", root / "home"
     project.mkdir()
@@ -82,16 +81,16 @@ async def run_task(task: Task, options: argparse.Namespace, play: Path | None = 
 def _find_clio(options: argparse.Namespace) -> tuple[str, ...]:
     if options.clio:
         return (str(Path(options.clio).resolve()) if "/" in options.clio else options.clio,)
-    beside = Path(sys.executable).parent / "clio"
-    return (str(beside) if beside.exists() else "clio",)
+    clio = Path(sys.executable).parent / "clio"
+    return (str(clio) if clio.exists() else "clio",)
 
 
 def _choose_server(options: argparse.Namespace) -> list[str]:
-    words = ["--model", options.model, "--sandbox", options.sandbox]
+    arguments = ["--model", options.model, "--sandbox", options.sandbox]
     for name in ("provider", "base_url", "effort", "max_cost"):
         value = getattr(options, name)
-        words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
-    return words
+        arguments += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
+    return arguments
 
 
 def _last_line(log: Path) -> str:
@@ -99,17 +98,17 @@ def _last_line(log: Path) -> str:
     return next((line for line in reversed(lines) if line.strip() and not line.startswith("{")), "no output")
 
 
-def _make_row(task: Task, figures: Figures, problems: list[str], kept: Path | None) -> Row:
+def _make_row(task: Task, figures: Figures, problems: list[str], folder: Path | None) -> Row:
     row: Row = {"task": task.name, "kind": task.kind, "language": task.language, "solved": not problems}
     row |= {"problems": problems} | dataclasses.asdict(figures)
-    return row | ({"kept": str(kept)} if kept else {})
+    return row | ({"kept": str(folder)} if folder else {})
 
 
 async def run_tasks(names: list[str], options: argparse.Namespace) -> dict[str, Any]:
-    """Carry out the named tasks, each as often as wanted; `skipped` names those this machine cannot run, and why."""
+    """Run the named tasks `--repeat` times and return the report, which names the tasks that cannot run here."""
     tasks = [load_task(name) for name in names]
     missing = {task.name: task.missing_program for task in tasks}
-    able = [task for task in tasks if not missing[task.name]]
+    runnable = [task for task in tasks if not missing[task.name]]
     limit = asyncio.Semaphore(options.jobs)
 
     async def run_bounded(task: Task) -> Row:
@@ -119,7 +118,7 @@ async def run_tasks(names: list[str], options: argparse.Namespace) -> dict[str, 
             print(render_row(row), flush=True)
         return row
 
-    rows = await asyncio.gather(*(run_bounded(task) for task in able for _ in range(options.repeat)))
+    rows = await asyncio.gather(*(run_bounded(task) for task in runnable for _ in range(options.repeat)))
     return {
         "version": VERSION,
         "model": options.model,
@@ -135,18 +134,18 @@ async def run_tasks(names: list[str], options: argparse.Namespace) -> dict[str, 
 
 
 def sum_rows(rows: list[Row]) -> Row:
-    """The totals over all rows: how many were solved, and the sum of each figure."""
+    """Return the number of solved rows, and the sum of each figure."""
     totals: Row = {"runs": len(rows), "solved": sum(row["solved"] for row in rows)}
     return totals | {name: round(sum(row[name] for row in rows), 4) for name in SUMMED}
 
 
 def render_header() -> str:
-    """The head of the table that `render_row` continues."""
+    """Return the first line of the table."""
     return f"{'task':<28} {'solved':<7}" + "".join(f"{title:>{_width(title)}}" for title in _COLUMNS.values())
 
 
 def render_row(row: Row) -> str:
-    """One line of the table, and below it what was wrong."""
+    """Return one row of the table, and its problems on the lines below."""
     cells = "".join(f"{_render_figure(row, name):>{_width(title)}}" for name, title in _COLUMNS.items())
     solved = row["solved"] if isinstance(row["solved"], str) else ("yes" if row["solved"] else "no")
     problems = [f"    {problem}" for problem in row.get("problems", ())]
@@ -166,7 +165,7 @@ def _render_figure(row: Row, name: str) -> str:
 
 
 def render_report(report: dict[str, Any]) -> str:
-    """The end of the table: totals, and what was skipped."""
+    """Return the end of the table: the totals, and the skipped tasks."""
     totals = report["totals"]
     lines = [render_row(totals | {"task": "total", "solved": f"{totals['solved']}/{totals['runs']}"})]
     lines += [f"skipped: {row['task']} ({row['reason']})" for row in report["skipped"]]
@@ -175,9 +174,9 @@ def render_report(report: dict[str, Any]) -> str:
 
 
 def compare_reports(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """What differs between two reports, task by task and in total; runs of one task are averaged.
+    """Return the differences of two reports by task and in total, with the mean of the runs of each task.
 
-    Only tasks that both have are compared; the others are named.
+    Tasks that only one of them has are listed at the end.
     """
     old, new = _average_by_task(before["rows"]), _average_by_task(after["rows"])
     both = [name for name in new if name in old]
@@ -185,7 +184,7 @@ def compare_reports(before: dict[str, Any], after: dict[str, Any]) -> str:
         f"before: model {before['model']}, clio {before['clio']}; after: model {after['model']}, clio {after['clio']}",
         f"{'task':<28}{'solved':>16}{'steps':>16}{'in':>20}{'seconds':>18}{'re-reads':>16}{'approvals':>16}",
     ]
-    shown = (
+    columns = (
         ("solved", 16),
         ("steps", 16),
         ("tokens_in", 20),
@@ -194,10 +193,10 @@ def compare_reports(before: dict[str, Any], after: dict[str, Any]) -> str:
         ("approvals", 16),
     )
     for name in both:
-        cells = "".join(f"{_render_change(old[name][key], new[name][key]):>{width}}" for key, width in shown)
+        cells = "".join(f"{_render_change(old[name][key], new[name][key]):>{width}}" for key, width in columns)
         lines.append(f"{name:<28}{cells}")
-    sums = [{key: sum(rows[name][key] for name in both) for key, _ in shown} for rows in (old, new)]
-    total = "".join(f"{_render_change(sums[0][key], sums[1][key]):>{width}}" for key, width in shown)
+    sums = [{key: sum(rows[name][key] for name in both) for key, _ in columns} for rows in (old, new)]
+    total = "".join(f"{_render_change(sums[0][key], sums[1][key]):>{width}}" for key, width in columns)
     lines.append(f"{'total':<28}{total}")
     lines += [f"only before: {name}" for name in old if name not in new]
     lines += [f"only after: {name}" for name in new if name not in old]
@@ -218,28 +217,30 @@ def _render_change(before: float, after: float) -> str:
     return f"{before:,.4g}" if before == after else f"{before:,.4g} → {after:,.4g}"
 
 
-def parse_options(words: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help=f"the model's name, or {SCRIPTED!r}")
-    parser.add_argument("--provider", help="a named server, as clio knows it")
+    parser.add_argument("--provider", help="a provider that clio knows by name")
     parser.add_argument("--base-url", help="the address of any other server")
-    parser.add_argument("--effort", help="how hard the model thinks")
-    parser.add_argument("--max-cost", type=float, metavar="USD", help="most dollars for one session of a task")
-    parser.add_argument("--task", action="append", metavar="NAME", help="only this task; may be given often")
-    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="carry each task out N times")
+    parser.add_argument("--effort", help="the reasoning effort of the model")
+    parser.add_argument(
+        "--max-cost", type=float, metavar="USD", help="spending limit of one session of a task in dollars"
+    )
+    parser.add_argument("--task", action="append", metavar="NAME", help="only this task; can be repeated")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run each task N times")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="tasks at the same time")
-    parser.add_argument("--clio", metavar="PATH", help="the clio to measure; else the one beside this Python")
+    parser.add_argument("--clio", metavar="PATH", help="the clio to measure; default: the one beside this Python")
     parser.add_argument(
         "--config", metavar="FILE", help="a config.yaml for clio, such as one with a server and its key"
     )
-    parser.add_argument("--sandbox", default="auto", help="what holds commands: auto, bwrap, landlock, seatbelt or off")
+    parser.add_argument("--sandbox", default="auto", help="sandbox of commands: auto, bwrap, landlock, seatbelt or off")
     parser.add_argument("--keep", action="store_true", help="keep the folders, with all events in log.jsonl")
-    parser.add_argument("--list", action="store_true", help="list the tasks and end")
+    parser.add_argument("--list", action="store_true", help="list the tasks and exit")
     parser.add_argument("--json", action="store_true", help="print a report for programs")
-    parser.add_argument("--load", metavar="FILE", help="take a stored report instead of running anything")
-    parser.add_argument("--compare", metavar="FILE", help="show what differs from a stored report")
-    options = parser.parse_args(words)
+    parser.add_argument("--load", metavar="FILE", help="load a stored report instead of running tasks")
+    parser.add_argument("--compare", metavar="FILE", help="show the differences from a stored report")
+    options = parser.parse_args(arguments)
     if not (options.model or options.load or options.list):
         parser.error("name a model with --model, or --model scripted for the stored replies")
     unknown = set(options.task or ()) - set(list_task_names())
@@ -248,9 +249,9 @@ def parse_options(words: list[str] | None = None) -> argparse.Namespace:
     return options
 
 
-def main(words: list[str] | None = None) -> int:
-    """Run, print, compare."""
-    options = parse_options(words)
+def main(arguments: list[str] | None = None) -> int:
+    """Run the tasks, print the report, and compare it. Return the exit code."""
+    options = parse_options(arguments)
     names = options.task or list_task_names()
     if options.list:
         for task in map(load_task, names):

