@@ -1,4 +1,4 @@
-"""No test depends on the user who runs it, and no test connects to another machine."""
+"""Isolate tests from the user who runs them, and prevent connections to other machines."""
 
 import gc
 import os
@@ -22,16 +22,16 @@ from hypothesis import settings
 from clio.storage.jsonl import pop_damage_notes
 from tests.support.examples import is_fuzzing, sample
 
-# A busy machine is slow, not wrong. The same examples for everybody, so that a red run can be repeated; `make fuzz`
-# looks for more.
+# Time limits are generous for busy machines. Examples are the same for everyone, so that a failure can be repeated;
+# `make fuzz` tries more.
 settings.register_profile("tests", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
 settings.load_profile("tests")
 
-# Each worker would compile all tests again, 30 s of its time; programs under test write bytecode as well, below.
+# Each worker would compile all tests again, 30 s of its time; programs under test write bytecode too, below.
 sys.dont_write_bytecode = False
 
-# Started in the background of a script, where Ctrl-C is ignored, programs under test would ignore it too.
+# If started in the background of a script, where Ctrl-C is ignored, programs under test would ignore it too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _KEPT = {"PATH", "HOME", "LANG", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH", "CLIO_VECTORS"} | {
@@ -50,7 +50,7 @@ def _loopback_only(self: socket.socket, address: Any) -> None:
 
 
 def _folder(factory: pytest.TempPathFactory, of: str, name: str) -> Path:
-    """A new folder. pytest's own look at all that are there, to count on from them: a tenth of ten thousand tests."""
+    """Make a new folder. pytest would list all existing ones to find the next number: a tenth of ten thousand tests."""
     path = factory.getbasetemp() / of / f"{next(_numbers)}-{name}"
     path.mkdir(mode=0o700, parents=True)
     return path
@@ -63,11 +63,11 @@ def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """An empty home; the environment is bare and the network closed for all of them, below."""
+    """Set an empty home folder; a bare environment and a closed network apply to all tests, below."""
     home = _folder(tmp_path_factory, "homes", "home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CLIO_HOME", str(home / ".clio"))
-    # A server on PATH would start with every edit; the tests of servers switch them on.
+    # A language server on PATH would start with every edit; tests of servers turn them on.
     monkeypatch.setenv("CLIO_LANGUAGE_SERVERS", "off")
     pop_damage_notes()  # of the test before, in the same process
     if keyboard := sys.modules.get("clio.ui.keyboard"):
@@ -75,11 +75,11 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def no_collection() -> Iterator[None]:
-    """Nothing is collected while a file is parsed.
+def no_garbage_collection() -> Iterator[None]:
+    """Collect no garbage while a file is parsed.
 
-    A finaliser that parses something itself, as pytest's warning about what an earlier test left open does, makes
-    CPython 3.11 lose count of its own recursion (gh-106905).
+    A finalizer that parses something itself, as pytest's warning about resources left open does, makes CPython 3.11
+    miscount its own recursion (gh-106905).
     """
     gc.collect()
     gc.disable()
@@ -89,9 +89,9 @@ def no_collection() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Collect without the garbage collector: hardly anything made until then is garbage, and looking took 7 s of 17.
+    """Collect tests without garbage collection: almost nothing is garbage then, and looking for it took 7 s of 17.
 
-    What was collected stays out of every later collection as well, for it lives to the end.
+    Collected tests also stay out of later garbage collections, because they live to the end.
     """
     gc.disable()
     try:
@@ -103,7 +103,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 def _import_other_files_first(session: pytest.Session) -> None:
-    """Each worker begins to import at another file: what one has compiled, the others find."""
+    """Let each worker begin importing at another file, so that workers use what others have compiled."""
     worker, count = os.environ.get("PYTEST_XDIST_WORKER", ""), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0))
     if count < 2 or session.config.args != session.config.getini("testpaths"):
         return
@@ -111,7 +111,7 @@ def _import_other_files_first(session: pytest.Session) -> None:
     files = sorted(path.relative_to(root).with_suffix("") for path in root.glob("tests/**/test_*.py"))
     first = len(files) * int(worker.removeprefix("gw")) // count
     for path in files[first:] + files[:first]:
-        with suppress(Exception, pytest.skip.Exception):  # pytest imports it again, and says what is wrong
+        with suppress(Exception, pytest.skip.Exception):  # pytest imports it again, and reports the error
             import_module(".".join(path.parts))
 
 
@@ -135,9 +135,9 @@ def _is_slow(node_id: str) -> bool:
 
 
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> list[pytest.Item] | None:
-    """With `-m fast`, do not even collect a slow function: its cases would be made only to be deselected.
+    """With `-m fast`, do not collect a slow function, because its cases would only be deselected.
 
-    A slow one with the marker `fast` stays: the quickest test of a module that no other fast test runs.
+    A slow one with the marker `fast` is collected: it is the quickest test of a module that no other fast test runs.
     """
     is_fast_run = collector.config.getoption("markexpr") == "fast"
     is_chosen = any(mark.name == "fast" for mark in getattr(obj, "pytestmark", ()))
@@ -149,10 +149,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests as fast, and leave out some of a run of all tests, so that it takes six minutes on two cores.
+    """Mark tests as fast, and leave out some in a run of all tests, so that it takes six minutes on two cores.
 
-    A test is fast that is not in slow_tests.txt: a new one is fast until it has been measured. Left out are most cases
-    of functions marked `sampled(count)`, and five of six functions in long_tests.txt, others at each commit.
+    A test is fast if it is not in slow_tests.txt: a new one is fast until it has been measured. Left out are most cases
+    of functions marked `sampled(count)`, and five of six functions in long_tests.txt, different ones at each commit.
     """
     for item in items:
         if not _is_slow(item.nodeid):
@@ -169,13 +169,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _takes_samples(config: pytest.Config) -> bool:
-    """Whether this is a run of all tests: who names a file or a function gets every case of it."""
+    """Whether this is a run of all tests: a run of a named file or function includes every case."""
     runs_everything = config.args == config.getini("testpaths")
     return runs_everything and not config.getoption("every_case") and not is_fuzzing()
 
 
 def _list_unsampled(items: list[pytest.Item]) -> dict[pytest.Item, None]:
-    """Return what samples leave out, in its order."""
+    """Return the tests that sampling leaves out, in order."""
     functions: dict[str, list[pytest.Item]] = {}
     for item in items:
         functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
@@ -192,7 +192,7 @@ def _list_unsampled(items: list[pytest.Item]) -> dict[pytest.Item, None]:
 
 
 def _read_commit() -> int:
-    """Return a number that differs from commit to commit; 0 outside of a repository."""
+    """Return a number that differs between commits; 0 outside a repository."""
     done = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""The checkers of the agent tasks judge rightly, and a scripted model solves them in the real clio."""
+"""The checkers of the agent tasks are correct, and a scripted model solves the tasks in the real clio."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ WRONG_PLAYS = [(task, path) for task in TASKS for path in sorted(task.folder.glo
 
 @pytest.fixture(autouse=True)
 def toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """rustup looks for its toolchains in the home folder, which the tests have replaced."""
+    """Point rustup to its toolchains, which it looks for in the home folder that tests replace."""
     rustup = Path(getpwuid(os.getuid()).pw_dir) / ".rustup"
     if rustup.is_dir():
         monkeypatch.setenv("RUSTUP_HOME", str(rustup))
@@ -44,7 +44,7 @@ def create_project_in(task: Task, folder: Path) -> Path:
 
 
 def apply_play(task: Task, path: Path, project: Path) -> str:
-    """Do what a play does to files, without clio; the last text. One that writes by commands runs them in a shell."""
+    """Change files as a scripted solution does, without clio; return its last text. Commands are run in a shell."""
     answer = ""
     for reply in yaml.safe_load(path.read_text(encoding="utf-8"))["replies"]:
         answer = reply.get("text", "")
@@ -93,7 +93,7 @@ def test_a_checker_refuses_the_start_tree_and_accepts_the_reference_solution(tas
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("task", "play"), WRONG_PLAYS, ids=lambda value: getattr(value, "stem", None) or value.name)
-def test_a_checker_finds_a_wrong_play_out(task: Task, play: Path, tmp_path: Path) -> None:
+def test_a_checker_detects_a_wrong_solution(task: Task, play: Path, tmp_path: Path) -> None:
     skip_without_toolchain(task)
     project = create_project_in(task, tmp_path)
     answer = apply_play(task, play, project)
@@ -101,8 +101,8 @@ def test_a_checker_finds_a_wrong_play_out(task: Task, play: Path, tmp_path: Path
     assert expected in "\n".join(check_result(task, project, answer))
 
 
-# The kinds that go their own way through the harness: a change, an answer without one, a red start, two sessions, a
-# small window, a dirty tree, a play whose first call fails. `make fuzz` has the other plays as well.
+# Kinds that use the harness in different ways: a change, an answer without one, a failing start, two sessions, a
+# small window, a dirty tree, a solution whose first call fails. `make fuzz` runs the other solutions too.
 _PLAYED_KINDS = "feature question failing-test two-sessions small-window dirty-tree strict-test".split()
 PLAYED = TASKS if is_fuzzing() else [next(task for task in TASKS if task.kind == kind) for kind in _PLAYED_KINDS]
 
@@ -115,13 +115,13 @@ def test_the_scripted_model_solves_the_task_in_the_real_clio(task: Task) -> None
     assert row["problems"] == []
     assert row["solved"]
     assert row["status"] == "done"
-    assert row["failed_calls"] == (task.kind == "strict-test")  # whose play runs the red test first
+    assert row["failed_calls"] == (task.kind == "strict-test")  # whose solution runs the failing test first
     replies = yaml.safe_load((task.folder / "play.yaml").read_text(encoding="utf-8"))
     assert row["steps"] == len(replies)
     assert row["tokens_in"] > row["tokens_out"] > 0
 
 
-def test_a_wrong_play_in_the_real_clio_is_a_task_not_solved() -> None:
+def test_a_wrong_solution_in_the_real_clio_is_a_task_not_solved() -> None:
     task = load_task("python_strict_test")
     row = run_play(task, task.folder / "wrong" / "weakens_the_test.yaml")
     assert not row["solved"]
@@ -129,7 +129,7 @@ def test_a_wrong_play_in_the_real_clio_is_a_task_not_solved() -> None:
     assert row["status"] == "done"
 
 
-def test_a_model_that_never_ends_is_stopped_by_the_limit_of_steps(tmp_path: Path) -> None:
+def test_a_model_that_never_ends_is_stopped_by_the_step_limit(tmp_path: Path) -> None:
     play = tmp_path / "play.yaml"
     play.write_text(yaml.safe_dump([{"calls": [["read_file", {"path": f"{n}.txt"}]]} for n in range(9)]), "utf-8")
     task = Task("python_strict_test", "", "bug", "python", (("go on",),), max_steps=3)
@@ -137,7 +137,7 @@ def test_a_model_that_never_ends_is_stopped_by_the_limit_of_steps(tmp_path: Path
     assert (row["steps"], row["status"], row["solved"]) == (3, "max_steps", False)
 
 
-def test_a_clio_that_hangs_is_ended_after_its_time_with_what_it_took_so_far(tmp_path: Path) -> None:
+def test_a_hanging_clio_is_ended_after_its_time_limit_with_its_costs_so_far(tmp_path: Path) -> None:
     hanging = tmp_path / "clio"
     usage = {"prompt_tokens": 40, "completion_tokens": 2}
     events = [{"type": "step_started", "step": 1}, {"type": "step_finished", "step": 1, "usage": usage}]
@@ -164,7 +164,7 @@ def test_questions_are_answered_and_counted(tmp_path: Path, monkeypatch: pytest.
     assert (kept / "project" / "made").exists()
 
 
-def test_a_read_that_a_trim_of_the_real_clio_forced_is_counted(tmp_path: Path) -> None:
+def test_a_read_forced_by_a_trim_is_counted(tmp_path: Path) -> None:
     task = load_task("python_incident_reports")
     replies = yaml.safe_load((task.folder / "play.yaml").read_text(encoding="utf-8"))
     again = {"calls": [["read_file", {"path": "reports/2030-01-09.md"}]]}
@@ -188,7 +188,7 @@ def read(id: str, path: str, lines: range) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_forced_reread_shows_lines_that_a_trim_took_and_nothing_else_shows() -> None:
+def test_a_forced_reread_shows_trimmed_lines_and_nothing_else_counts() -> None:
     trim = {"type": "context_trimmed", "handle": "t1"}
     edit = {"type": "tool_finished", "files_changed": ["a.py"]}
     first, second = read("m1", "a.py", range(1, 50)), read("m2", "a.py", range(1, 50))
@@ -221,7 +221,7 @@ def test_two_reports_are_compared_task_by_task(tmp_path: Path, capsys: pytest.Ca
     assert "clio 0.1" in lines["before:"] and "clio 0.2" in lines["before:"]
 
 
-def test_what_cannot_run_here_is_skipped_by_name(
+def test_tasks_that_cannot_run_here_are_skipped_by_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
@@ -229,7 +229,7 @@ def test_what_cannot_run_here_is_skipped_by_name(
     assert "skipped: go_fix_lru (go is not installed, or does not start)" in capsys.readouterr().out
 
 
-def test_a_task_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_task_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run.parse_options(["--model", "m", "--task", "no_such_task"])
     assert "no_such_task" in capsys.readouterr().err

@@ -36,7 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 
-# Packages that cost more than a keystroke to import, and the only modules that may import them, inside a function.
+# Packages that take longer to import than a keystroke may, and the only modules that may import them, in functions.
 HEAVY: dict[str, set[str]] = {
     "openai": {"clio.providers.openai_transport"},
     "httpx2": {
@@ -93,12 +93,12 @@ HEAVY: dict[str, set[str]] = {
     "pypdf": {"clio.tools.files.pdf_child"},
     "pygments": {"clio.ui.markdown", "clio.export.html_page"},
 }
-pytestmark = pytest.mark.usefixtures("no_collection")
+pytestmark = pytest.mark.usefixtures("no_garbage_collection")
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of the package by its dotted name."""
+    """Return every module of the package by its dotted name."""
     found: dict[str, Path] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
@@ -108,7 +108,7 @@ def modules() -> dict[str, Path]:
 
 @cache
 def imports(path: Path) -> list[tuple[str, str]]:
-    """Each imported module name and where its import stands: "top", "typing" (never run) or "lazy"."""
+    """Return each imported module name and where it is imported: "top", "typing" (never run) or "lazy"."""
     return list(_imports(path))
 
 
@@ -136,13 +136,13 @@ def _imports(path: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def own_imports() -> dict[str, set[str]]:
-    """The imports between clio's own modules."""
+    """Return the imports between clio's own modules."""
     known = modules()
     return {name: {target for target, _ in imports(path) if target in known} - {name} for name, path in known.items()}
 
 
 def package_of(module: str) -> str:
-    """The package or module directly in `clio` that holds this module; empty for `clio` itself."""
+    """Return the package or module directly in `clio` that contains this module; empty for `clio` itself."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -162,7 +162,7 @@ def test_imports_go_to_lower_layers() -> None:
 
 
 def test_there_are_no_import_cycles() -> None:
-    # Loading `clio` itself loads no other module, which a test of the Python interface holds; it only names them.
+    # Importing `clio` itself imports no other module, which a test of the Python interface checks; it only names them.
     imported = own_imports() | {"clio": set[str]()}
     done: set[str] = set()
 
@@ -191,8 +191,8 @@ def test_heavy_packages_are_imported_when_needed(package: str) -> None:
                 assert place != "top", f"{name} imports {target} before it is needed"
 
 
-def test_the_page_of_late_imports_is_complete() -> None:
-    """`python bench/imports.py` writes it: each heavy package, and each module that compiles its patterns late."""
+def test_the_page_of_lazy_imports_is_complete() -> None:
+    """`python bench/imports.py` writes it: each heavy package, and each module that compiles its patterns lazily."""
     page = (PACKAGE.parent / "docs" / "development" / "imports.md").read_text(encoding="utf-8")
     lazy = {name for name, path in modules().items() if ("clio.text.lazy_regex.LazyRegex", "top") in imports(path)}
     rows = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
@@ -200,7 +200,7 @@ def test_the_page_of_late_imports_is_complete() -> None:
 
 
 def test_files_name_their_encoding() -> None:
-    """`open` and friends without an encoding depend on the locale of whoever runs clio."""
+    """Without an encoding, `open` and similar functions depend on the user's locale."""
     wrong: list[str] = []
     for name, path in modules().items():
         text = path.read_text(encoding="utf-8")
@@ -237,7 +237,7 @@ MAY_START_THREADS = {
 
 
 def find_thread_starters(source: str) -> set[str]:
-    """The names that start Python threads or processes and that the source uses other than in annotations."""
+    """Return names that start Python threads or processes and that the source uses outside annotations."""
     if not any(module.partition(".")[0] in source for module in THREAD_MODULES):
         return set()
     tree = parse_source(source)
@@ -343,19 +343,19 @@ def test_unknown_documented_names_are_found(source: str, found: list[str]) -> No
 
 # Who may write a command line of git, see decision 0079.
 MAY_NAME_GIT = {
-    "clio.readonly_git",  # everything that reads
-    "clio.security.git_safety",  # asks where the hooks are, which a reading command would hide
+    "clio.readonly_git",  # all read-only commands
+    "clio.security.git_safety",  # asks where the hooks are, which a read-only command would hide
     "clio.git.repository",  # with the hooks and filters the user allowed
     "clio.git.commits",  # the user's commit
-    "clio.entrypoints.upgrade",  # asks the repository of clio itself whether it has something newer
-    "clio.sync.repository",  # only objects of a bare clone of clio's own
+    "clio.entrypoints.upgrade",  # asks clio's own repository for a newer version
+    "clio.sync.repository",  # only objects of a bare clone made by clio
     "clio.tools.git",  # what the model asked to change, after approval
     "clio.plugins.repositories",  # fetches plugins into an empty repository, whose objects it reads
 }
 _STARTERS = {"run", "Popen", "check_output", "create_subprocess_exec", "start_process", "run_process", "run_sandboxed"}
 
 
-def test_git_is_started_by_the_modules_that_keep_it_from_starting_other_programs() -> None:
+def test_git_is_started_only_by_modules_that_prevent_it_from_starting_other_programs() -> None:
     found: set[str] = set()
     for name, path in modules().items():
         text = path.read_text(encoding="utf-8")

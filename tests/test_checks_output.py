@@ -1,4 +1,4 @@
-"""What linters and compilers print is understood: place, rule and message, and what is an error."""
+"""Output of linters and compilers is parsed: location, rule, message and severity."""
 
 from pathlib import Path
 
@@ -32,19 +32,19 @@ def test_a_line_is_read(tmp_path: Path, line: str, number: int, code: str, messa
 @pytest.mark.parametrize(
     "line", ["a.x:1: note: see here", "missing.x:1:2: error: no such file", "12:30:45 started", ""]
 )
-def test_other_lines_are_passed_over(tmp_path: Path, line: str) -> None:
+def test_other_lines_are_skipped(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.x").touch()
     assert parse_lines(line, tmp_path) == []
 
 
-def test_of_several_alike_the_one_on_a_changed_line_is_new() -> None:
+def test_of_several_equal_ones_the_one_on_a_changed_line_is_new() -> None:
     def at(line: int) -> Diagnostic:
         return Diagnostic(path="a.py", line=line, code="F821", message="Undefined name `x`")
 
     assert find_new_diagnostics([at(1)], [at(2), at(9)], lambda each: each.line == 2) == [at(2)]
 
 
-def test_a_place_in_a_message_does_not_make_it_new() -> None:
+def test_a_location_in_a_message_does_not_make_it_new() -> None:
     before = Diagnostic(path="a.py", line=9, code="F811", message="Redefinition of unused `f` from line 3")
     after = Diagnostic(path="a.py", line=12, code="F811", message="Redefinition of unused `f` from line 6")
     assert find_new_diagnostics([before], [after], lambda each: False) == []

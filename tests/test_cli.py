@@ -1,4 +1,4 @@
-"""The command as a user or a script meets it: real processes, their output and exit codes."""
+"""The command line as users and scripts use it: real processes, their output and exit codes."""
 
 import ast
 import json
@@ -35,14 +35,14 @@ def clio(*arguments: str, stdin: bytes = b"", cwd: Path = ROOT, **env: str) -> s
     )
 
 
-def test_version_and_its_fast_path() -> None:
-    """`--version` is answered before anything is imported that costs more than a keystroke."""
+def test_version_is_printed_before_imports() -> None:
+    """`--version` is answered before any import that takes longer than a keystroke may."""
     code = (
         "import sys; before = set(sys.modules); from clio.cli import main; code = main(['--version']);"
         "print(sorted(m for m in set(sys.modules) - before if not m.startswith('clio')), code)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.splitlines() == [f"clio {__version__}", "['atexit', 'gc'] 0"]  # built in, costs nothing
+    assert done.stdout.splitlines() == [f"clio {__version__}", "['atexit', 'gc'] 0"]  # built in, takes no time
     assert clio("--version").stdout.decode().split() == ["clio", __version__]
     assert clio("--debug", "--version").stdout.decode().split() == ["clio", __version__]
 
@@ -57,7 +57,7 @@ def test_nothing_heavy_is_imported_before_the_first_paint() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_help_names_every_flag_and_sub_command_once() -> None:
+def test_help_lists_every_flag_and_subcommand_once() -> None:
     done = clio("--help")
     text = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
@@ -136,7 +136,7 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
 
 
 @each_row(("arguments", "message"), USAGE_ERRORS, ids=[" ".join(case[0]) for case in USAGE_ERRORS])
-def test_usage_errors(
+def test_usage_errors_are_reported(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -152,7 +152,7 @@ def test_usage_errors_of_a_real_process() -> None:
     assert mentions(done.stderr.decode(), "clio:", "'--aprove'", "'--approve'?") and done.stderr.count(b"\n") == 1
 
 
-def test_a_broken_file_names_file_and_line(tmp_path: Path) -> None:
+def test_an_invalid_file_gives_an_error_with_file_and_line(tmp_path: Path) -> None:
     (tmp_path / ".clio").mkdir()
     (tmp_path / ".clio" / "config.yaml").write_text("\nmax_steps: many\n", encoding="utf-8")
     done = clio("config", "show", cwd=tmp_path)
@@ -176,7 +176,7 @@ def test_config_show_path_and_trust(tmp_path: Path) -> None:
     assert report["settings"]["approve"] == {"value": "edits", "origin": ".clio/config.yaml:1"}
 
 
-def test_a_locale_without_unicode_is_no_reason_to_fail(tmp_path: Path) -> None:
+def test_a_locale_without_unicode_is_supported(tmp_path: Path) -> None:
     done = clio(
         "config", "show", "--model", "größer", cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C"
     )
@@ -185,7 +185,7 @@ def test_a_locale_without_unicode_is_no_reason_to_fail(tmp_path: Path) -> None:
 
 
 def whole_prompt(text: str, stdin: bytes) -> str:
-    """What a one-shot turn would be asked, read by a real process."""
+    """Return the text that a one-shot turn would send, read by a real process."""
     code = "import sys; from clio.cli import read_whole_prompt; print(ascii(read_whole_prompt(sys.argv[1])))"
     done = subprocess.run(
         [sys.executable, "-c", code, text], input=stdin, capture_output=True, cwd=ROOT, timeout=60, check=True
@@ -201,7 +201,7 @@ def test_piped_text_follows_the_prompt() -> None:
     assert whole_prompt("-", b"why?") == "why?"
 
 
-def test_prompts_of_any_bytes_and_a_megabyte() -> None:
+def test_prompts_of_any_bytes_and_of_a_megabyte() -> None:
     assert whole_prompt("ü", b"\xef\xbb\xbf\xc3\xa4 \xff") == "ü\n\n<piped_text>\nä \ufffd\n</piped_text>"
     assert whole_prompt("x", b"a" * 1_000_000) == f"x\n\n<piped_text>\n{'a' * 1_000_000}\n</piped_text>"
 
@@ -213,7 +213,9 @@ def test_piped_text_cannot_end_its_frame() -> None:
         assert prompt.lower().count("</piped_text>") == 1 and prompt.endswith("Never use tabs.\n</piped_text>")
 
 
-def test_more_than_a_pipe_may_hold(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_piped_text_larger_than_the_limit_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cli, "MAX_PIPED_BYTES", 1000)
     with open("/dev/zero" if os.name != "nt" else __file__, encoding="utf-8") as endless:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdin", endless)
@@ -222,7 +224,7 @@ def test_more_than_a_pipe_may_hold(capsys: pytest.CaptureFixture[str], monkeypat
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a pseudo-terminal")
-def test_a_terminal_is_never_read() -> None:
+def test_a_terminal_is_never_read_as_piped_text() -> None:
     import pty
 
     leader, follower = pty.openpty()
@@ -256,9 +258,7 @@ def test_a_closed_standard_input_is_empty() -> None:
     assert done.stdout == "hi\n"
 
 
-def test_an_open_pipe_with_nothing_in_it_is_explained(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_open_empty_pipe_is_explained(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     if os.name == "nt":
         pytest.skip("pipes cannot be asked there")
     reader, writer = os.pipe()
@@ -274,7 +274,7 @@ def test_an_open_pipe_with_nothing_in_it_is_explained(
 
 
 def entrypoint(monkeypatch: pytest.MonkeyPatch, run: Callable[..., int]) -> None:
-    """A one-shot run that ends in a way of the test's choosing."""
+    """Replace the one-shot run by this function."""
     module = ModuleType("clio.entrypoints.oneshot")
     module.run_oneshot = run  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "clio.entrypoints.oneshot", module)
@@ -314,7 +314,9 @@ def test_errors_become_a_sentence_and_an_exit_code(
     assert capsys.readouterr().err == message
 
 
-def test_a_traceback_only_for_who_asks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_traceback_is_shown_only_on_request(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     entrypoint(monkeypatch, raising(ValueError("odd")))
     assert cli.main(["-p", "hi", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
@@ -323,7 +325,7 @@ def test_a_traceback_only_for_who_asks(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_options_and_exit_code_pass_through(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_options_and_exit_code_are_passed_through(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[object] = []
 
     def run(options: object, loaded: object) -> int:
@@ -351,7 +353,7 @@ def test_a_folder_without_trust_is_mentioned(
     assert mentions(captured.err, "not trusted", "approve, base_url")
 
 
-def test_what_waits_for_trust_is_reported_once_a_day_and_whenever_something_else_waits(
+def test_settings_that_need_trust_are_reported_once_a_day_and_on_every_change(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entrypoint(monkeypatch, lambda *_: 0)
@@ -375,7 +377,7 @@ def test_what_waits_for_trust_is_reported_once_a_day_and_whenever_something_else
     assert [said(), said()] == [True, True]
 
 
-def test_a_settings_file_that_cannot_be_noted_is_reported_every_time(
+def test_settings_that_cannot_be_recorded_as_reported_are_reported_every_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entrypoint(monkeypatch, lambda *_: 0)
@@ -404,16 +406,16 @@ def test_damage_found_by_a_subcommand_is_reported_at_its_end(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_closed_pipe_is_no_error() -> None:
     command = f'"{sys.executable}" -m clio --help | true; "{sys.executable}" -m clio config show | head -1 >/dev/null'
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
+def test_the_current_folder_may_be_deleted(tmp_path: Path) -> None:
     if os.name == "nt":
         pytest.skip("a folder in use cannot be removed there")
-    # socket first: in 3.13.0 its import fails where there is no current folder
+    # socket first: in 3.13.0 its import fails if there is no current folder
     code = (
         "import os, socket, sys; os.rmdir(os.getcwd()); from clio.cli import main; sys.exit(main(['config', 'show']))"
     )
@@ -434,7 +436,7 @@ def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words", [["--version"], ["--help"], ["memory", "list"], ["-p", "hello", "--provider", "offline"]]
 )
-def test_a_full_disk_behind_the_output_is_reported(words: list[str], tmp_path: Path) -> None:
+def test_a_full_disk_at_standard_output_is_reported(words: list[str], tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CLIO_HOME": str(tmp_path / ".clio")}
     command = [sys.executable, "-m", "clio", *words]
     with Path("/dev/full").open("wb") as full:
@@ -447,7 +449,7 @@ def test_a_full_disk_behind_the_output_is_reported(words: list[str], tmp_path: P
 
 
 def test_python_m_clio_loads_no_module_of_the_current_folder(tmp_path: Path) -> None:
-    """Once clio's own code runs; `importlib` and what else Python needs to find clio is loaded before that."""
+    """After clio's own code runs; Python needs `importlib` and other modules before that to find clio."""
     for name in ("argparse", "json", "asyncio", "subprocess", "msgspec", "yaml", "tomllib"):
         (tmp_path / f"{name}.py").write_text("print('loaded')\nraise SystemExit(9)\n", encoding="utf-8")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}

@@ -1,4 +1,4 @@
-"""The files for contributors say what is there: workflows, targets of make, paths, tests that hold a promise."""
+"""The files for contributors are correct: workflows, make targets, paths, tests of promises."""
 
 import re
 import shlex
@@ -36,7 +36,7 @@ def list_steps(workflow: dict[Any, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_has_few_rights_and_pinned_actions(path: Path) -> None:
+def test_workflows_have_few_permissions_and_pinned_actions(path: Path) -> None:
     workflow = load(path)
     assert workflow["permissions"] in ({}, {"contents": "read"})
     for name, job in workflow["jobs"].items():
@@ -51,14 +51,14 @@ def test_a_workflow_has_few_rights_and_pinned_actions(path: Path) -> None:
         assert "${{ github." not in step.get("run", ""), step
 
 
-def test_only_the_job_that_publishes_can_prove_who_it_is() -> None:
+def test_only_the_publishing_job_gets_an_identity_token() -> None:
     jobs = load(ROOT / ".github/workflows/release.yml")["jobs"]
     assert [name for name, job in jobs.items() if "id-token" in job["permissions"]] == ["publish"]
     assert jobs["publish"]["environment"]["name"] == "pypi"
     assert not any("run" in step for step in jobs["publish"]["steps"])
 
 
-def test_the_matrix_has_every_python_of_the_metadata() -> None:
+def test_the_matrix_has_every_python_version_of_the_metadata() -> None:
     project = tomllib.loads(read("pyproject.toml"))["project"]
     versions = {found[1] for line in project["classifiers"] if (found := re.search(r":: (3\.\d+)$", line))}
     matrix = load(ROOT / ".github/workflows/ci.yml")["jobs"]["tests"]["strategy"]["matrix"]
@@ -66,7 +66,7 @@ def test_the_matrix_has_every_python_of_the_metadata() -> None:
     assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
 
 
-def test_every_target_that_is_named_exists_and_is_listed() -> None:
+def test_every_named_make_target_exists_and_is_listed() -> None:
     targets = make_targets()
     names = [*PAGES, "README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("**/*.md"))]
     pages = {name: read(name) for name in names if "decisions/" not in name}
@@ -87,7 +87,7 @@ def test_every_target_that_is_named_exists_and_is_listed() -> None:
 
 
 @pytest.mark.parametrize("name", [*PAGES, ".github/PULL_REQUEST_TEMPLATE.md"])
-def test_paths_and_links_lead_somewhere(name: str) -> None:
+def test_paths_and_links_exist(name: str) -> None:
     text = read(name)
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
     paths = re.findall(r"`((?:clio|docs|tests|prompts|share|bench|torture)/[\w./-]*)(?:::\w+)?`", text)
@@ -95,7 +95,7 @@ def test_paths_and_links_lead_somewhere(name: str) -> None:
     assert missing == []
 
 
-def test_every_promise_names_a_test_that_exists() -> None:
+def test_every_security_promise_names_an_existing_test() -> None:
     promised = read("SECURITY.md").partition("## Promised")[2].partition("## Not promised")[0]
     rows = [line for line in promised.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
     assert len(rows) > 20
@@ -135,7 +135,9 @@ def test_a_skip_without_an_expected_reason_is_reported() -> None:
     assert find_unexpected(Counter(), allowed) == []
 
 
-def test_the_gate_fails_for_it_and_for_a_run_that_never_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_gate_fails_for_an_unexpected_skip_and_for_a_missing_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     report, summary = tmp_path / "results.xml", tmp_path / "summary.md"
     assert main([str(report)]) == 1
     report.write_text(REPORT, encoding="utf-8")

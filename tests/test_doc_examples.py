@@ -1,7 +1,7 @@
-"""The examples of the pages do what the pages say: each `<!-- tested -->` block of shell lines is run.
+"""Examples in the documentation work: each `<!-- tested -->` block of shell lines is run.
 
-A block runs in a fresh git repository, in a home of its own, with no key and no server: what asks a model says
-`--provider offline` itself. Where a ```text block follows it, that is what is printed, "…" standing for anything.
+A block runs in a new git repository, with its own home folder, without a key or a server: commands that ask a model use
+`--provider offline` themselves. A ```text block after it is the expected output, with "…" for anything.
 """
 
 import os
@@ -22,13 +22,13 @@ EXAMPLES = [
 ]
 
 
-def test_there_are_examples() -> None:
+def test_there_are_tested_examples() -> None:
     assert EXAMPLES
 
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize(("lines", "printed"), EXAMPLES)
-def test_an_example_does_what_its_page_says(tmp_path: Path, lines: str, printed: str | None) -> None:
+def test_an_example_works_as_documented(tmp_path: Path, lines: str, printed: str | None) -> None:
     project, home = tmp_path / "shop", tmp_path / "home"
     project.mkdir()
     home.mkdir()

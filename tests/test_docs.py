@@ -1,4 +1,4 @@
-"""The pages say what the code does."""
+"""The documentation agrees with the code."""
 
 import importlib.util
 import re
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="module")
 def reference() -> ModuleType:
-    """The script that makes the tables."""
+    """Return the script that generates the tables."""
     spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs" / "make_reference.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -35,7 +35,7 @@ def reference() -> ModuleType:
     return module
 
 
-def test_tables_are_those_of_the_code(reference: ModuleType) -> None:
+def test_tables_are_up_to_date(reference: ModuleType) -> None:
     for page in reference.PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
         assert reference.render(text) == text, f"{page} is stale: run python docs/make_reference.py"
@@ -43,12 +43,12 @@ def test_tables_are_those_of_the_code(reference: ModuleType) -> None:
     assert set(re.findall(r"<!-- generated: (\w+) -->", listed)) == set(reference.BLOCKS)
 
 
-def test_files_made_whole_are_those_of_the_code(reference: ModuleType) -> None:
+def test_generated_files_are_up_to_date(reference: ModuleType) -> None:
     for name, make in reference.FILES.items():
         assert (ROOT / name).read_text(encoding="utf-8") == make(), "stale: run python docs/make_reference.py"
 
 
-def test_the_workflow_calls_clio_as_it_is() -> None:
+def test_the_documented_workflow_calls_clio_correctly() -> None:
     import yaml
 
     page = (ROOT / "docs" / "headless.md").read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ def test_the_workflow_calls_clio_as_it_is() -> None:
     assert parse_arguments(words).approve == "plan"
 
 
-def test_a_stale_page_is_noticed_and_rendering_is_stable(reference: ModuleType) -> None:
+def test_an_outdated_page_is_detected_and_generation_is_reproducible(reference: ModuleType) -> None:
     page = "a\n<!-- generated: flags -->\nold\n<!-- end -->\nb\n"
     once = reference.render(page)
     assert once != page
@@ -71,7 +71,7 @@ def test_a_stale_page_is_noticed_and_rendering_is_stable(reference: ModuleType) 
         reference.render("<!-- generated: nonsense -->\n<!-- end -->")
 
 
-def test_every_setting_has_a_meaning(reference: ModuleType) -> None:
+def test_every_setting_has_a_description(reference: ModuleType) -> None:
     assert set(reference.field_docstrings("Config")) == set(Config.__struct_fields__)
 
 
@@ -89,14 +89,14 @@ _LINK = re.compile(r"\]\(\s*([^)\s]+)\s*\)")
 
 @cache
 def read_links(page: Path) -> list[str]:
-    """The targets of a page's links and pictures that are not addresses of the web."""
+    """Return the targets of a page's links and pictures that are not web addresses."""
     found: list[str] = _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8")))
     return [target for target in found if not target.startswith(("http://", "https://", "mailto:"))]
 
 
 @cache
 def read_anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings that a code host and the site agree on."""
+    """Return the anchors of a page's headings that a code host and the site agree on."""
     text = re.sub(r"^( *)(```|~~~).*?^ *\2[ \t]*$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     found: set[str] = set()
     for title in re.findall(r"^#+ +(.+?) *$", text, re.M):
@@ -110,7 +110,7 @@ def read_anchors(page: Path) -> set[str]:
     return found
 
 
-def test_links_lead_somewhere() -> None:
+def test_link_targets_exist() -> None:
     gone: list[str] = []
     for page in _PAGES:
         for target in read_links(page):
@@ -140,7 +140,7 @@ def test_the_pages_of_the_site_link_to_nothing_outside_it() -> None:
     assert outside == []
 
 
-def test_every_page_is_in_the_navigation_and_on_the_map() -> None:
+def test_every_page_is_in_the_navigation_and_in_the_index() -> None:
     docs = ROOT / "docs"
     records = docs / "decisions"
     pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md") if page.parent != records}
@@ -167,7 +167,7 @@ def test_files_of_the_repository_that_pages_name_exist() -> None:
     assert gone == []
 
 
-def test_examples_in_yaml_json_and_toml_can_be_read() -> None:
+def test_examples_in_yaml_json_and_toml_can_be_parsed() -> None:
     import json
     import tomllib
 
@@ -188,14 +188,14 @@ def test_examples_in_yaml_json_and_toml_can_be_read() -> None:
     assert broken == []
 
 
-def test_the_site_shows_code_in_tables_as_code_hosts_do() -> None:
+def test_the_site_shows_code_in_tables_like_code_hosts() -> None:
     html = r"<td><code>/help [COMMAND\|keys]</code></td><p>a \| b, <code>--live</code></p>"
     shown = "<td><code>/help [COMMAND|<wbr>keys]</code></td>" + r'<p>a \| b, <code class="short">--live</code></p>'
     assert on_page_content(html) == shown
 
 
 def test_lists_are_lists_on_the_site_too() -> None:
-    """Python-Markdown, which makes the site, takes a list right below a paragraph as a part of the paragraph."""
+    """Python-Markdown, which the site uses, takes a list directly below a paragraph as part of the paragraph."""
     item = re.compile(r"\s*(?:[-*]|\d+\.) ")
     found: list[str] = []
     for page in (ROOT / "docs").rglob("*.md"):
@@ -242,7 +242,7 @@ def test_the_index_lists_every_decision_record(reference: ModuleType) -> None:
     assert sorted(linked) == sorted(path.name for path in folder.iterdir() if path.name != "README.md")
 
 
-def test_decision_records_have_one_form() -> None:
+def test_decision_records_have_the_same_headings() -> None:
     records = read_records()
     assert len(records) > 60
     assert len({record.number for record in records}) == len(records)
@@ -285,7 +285,7 @@ d
         ("Accepted, 2026-11-21.", "Superseded.", "the status"),
     ],
 )
-def test_a_decision_record_of_another_form_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+def test_a_decision_record_with_other_headings_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
     path = tmp_path / "0001-logs-are-json-lines.md"
     path.write_text(RECORD.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(ValueError, match=reason):
@@ -306,7 +306,7 @@ def test_a_record_without_a_subject_is_refused(tmp_path: Path) -> None:
         render_index([*read_records(), read_record(path)])
 
 
-def test_every_extra_for_users_is_on_the_page_about_the_installation() -> None:
+def test_every_extra_for_users_is_on_the_installation_page() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     extras = set(project["optional-dependencies"]) - {"dev", "docs"}

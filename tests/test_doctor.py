@@ -1,4 +1,4 @@
-"""`clio doctor`: what it sees, what it says to do, and the one download clio knows."""
+"""`clio doctor`: its findings, its advice, and the only download that clio knows."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ FILE = b"dGhl 0\n"
 
 
 class EncodingServer:
-    """Serves one file over HTTP on loopback, whole, wrong, slowly or not at all."""
+    """Serves one file over HTTP on loopback: complete, wrong, slowly or not at all."""
 
     def __init__(self) -> None:
         self.body = FILE
@@ -85,12 +85,12 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 def look(env: dict[str, str], cwd: Path, *, fetch: bool = False, **flags: str | bool) -> dict[str, tuple[str, str]]:
-    """Each finding's mark and line by what it is about."""
+    """Return each finding's severity sign and line by its subject."""
     found = collect_findings(Options(cwd=cwd, overrides=flags), env, fetch=fetch)
     return {finding.about: (finding.mark, finding.line) for finding in found}
 
 
-def test_a_line_for_each_thing(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
+def test_there_is_a_line_for_each_subject(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
     seen = look(env, project, provider="offline")
     assert list(seen) == [
         *"clio packages commands clock terminal configuration trust extensions plugins telemetry".split(),
@@ -107,7 +107,7 @@ def test_a_line_for_each_thing(tmp_path: Path, project: Path, env: dict[str, str
     assert list(project.iterdir()) == []
 
 
-def test_the_process_prints_them_and_exits_0(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
+def test_the_process_prints_them_and_exits_with_0(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "clio", "doctor", "--provider", "offline", "--json"],
         capture_output=True, text=True, cwd=project, env=env | {"PYTHONPATH": str(ROOT)}, timeout=60, check=False,
@@ -119,7 +119,7 @@ def test_the_process_prints_them_and_exits_0(tmp_path: Path, project: Path, env:
     assert answer["findings"][0].keys() == {"mark", "about", "text", "todo"}
 
 
-def test_who_says_how_large_the_window_is(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
+def test_the_source_of_the_window_size_is_named(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
     rows = [{"id": "tiny", "max_model_len": 8_192}, {"id": "gpt-4o"}, {"id": "nobody-knows"}]
     with ChatServer([], models=rows) as chat:
         seen = {
@@ -135,7 +135,7 @@ def test_who_says_how_large_the_window_is(tmp_path: Path, project: Path, env: di
     assert chat.requests == []  # no prompt is sent
 
 
-def test_a_window_set_for_one_model(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
+def test_a_window_size_set_for_one_model(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
     (tmp_path / ".clio").mkdir()
     (tmp_path / ".clio" / "config.yaml").write_text("models:\n  tiny:\n    context_window: 4096\n", encoding="utf-8")
     with ChatServer([]) as chat:
@@ -145,7 +145,7 @@ def test_a_window_set_for_one_model(tmp_path: Path, project: Path, env: dict[str
     assert seen["configuration"] == ("ok", "configuration: ~/.clio/config.yaml")
 
 
-def test_what_must_be_done(
+def test_required_actions_are_named(
     tmp_path: Path, project: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / ".clio").mkdir()
@@ -160,7 +160,7 @@ def test_what_must_be_done(
     assert "'openai'" in seen["model"][1]
 
 
-def test_programs_that_are_missing_or_broken(
+def test_missing_or_broken_programs_are_reported(
     tmp_path: Path, project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -176,7 +176,7 @@ def test_programs_that_are_missing_or_broken(
     assert "code 3" in seen["ripgrep"][1]
 
 
-def test_a_home_that_is_no_folder(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
+def test_a_home_that_is_not_a_folder_is_reported(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     seen = look(env | {"CLIO_HOME": str(tmp_path / "file")}, project, provider="offline")
     assert seen["home"][0] == "fix"
@@ -190,7 +190,7 @@ def test_an_incognito_doctor_writes_nothing(tmp_path: Path, project: Path, env: 
         look(env, project, fetch=True, provider="offline", incognito=True)
 
 
-def test_fetching(
+def test_the_encoding_is_downloaded_on_request(
     tmp_path: Path,
     project: Path,
     env: dict[str, str],
@@ -204,7 +204,7 @@ def test_fetching(
     path = tmp_path / ".clio" / "encodings" / server.encoding.file_name
     assert path.read_bytes() == FILE
     assert look(env, project, fetch=True, provider="offline")["encodings"] == fetched
-    assert server.agents == [f"clio/{__version__}"]  # what is there is not fetched again
+    assert server.agents == [f"clio/{__version__}"]  # an existing file is not downloaded again
     path.write_bytes(b"damaged")
     seen = look(env, project, provider="offline")
     assert seen["encodings"][0] == "note"
@@ -213,7 +213,7 @@ def test_fetching(
     assert is_intact(path, server.encoding)
 
 
-def test_what_is_not_the_encoding_is_not_kept(tmp_path: Path, server: EncodingServer) -> None:
+def test_a_file_that_is_not_the_encoding_is_discarded(tmp_path: Path, server: EncodingServer) -> None:
     server.body = FILE[::-1]
     with pytest.raises(ServerFailed, match="is not o200k_base"):
         fetch_encoding(server.encoding, tmp_path)
@@ -223,16 +223,14 @@ def test_what_is_not_the_encoding_is_not_kept(tmp_path: Path, server: EncodingSe
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_silent_server_is_given_up(tmp_path: Path, server: EncodingServer) -> None:
+def test_a_silent_server_is_given_up_after_the_time_limit(tmp_path: Path, server: EncodingServer) -> None:
     server.wait.clear()
     with pytest.raises(ServerFailed, match="timed out"):
         fetch_encoding(server.encoding, tmp_path, silence_s=0.1)
 
 
-def test_the_time_for_everything_is_bounded(
-    tmp_path: Path, server: EncodingServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A name that is looked up for ever cannot be interrupted; it is left behind."""
+def test_the_total_time_is_limited(tmp_path: Path, server: EncodingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name lookup that never ends cannot be interrupted; its thread is abandoned."""
 
     def endless(*_: object, **__: object) -> None:
         server.wait.clear()
@@ -244,7 +242,7 @@ def test_the_time_for_everything_is_bounded(
         fetch_encoding(server.encoding, tmp_path, limit_s=0.1)
 
 
-def test_offline_is_one_sentence_and_exit_1(
+def test_an_unreachable_download_is_one_sentence_and_exit_code_1(
     tmp_path: Path, project: Path, env: dict[str, str], server: EncodingServer,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip

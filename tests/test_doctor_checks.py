@@ -1,4 +1,4 @@
-"""What `clio doctor` finds: each thing wrong for real, named with what to do, and nothing changed by looking."""
+"""Findings of `clio doctor`: each real problem is named with what to do, and checking changes nothing."""
 
 import errno
 import json
@@ -55,12 +55,12 @@ def look(project: Path, env: dict[str, str], **flags: str | bool) -> list[Findin
 
 
 def lines(found: list[Finding], about: str) -> list[tuple[str, str]]:
-    """Mark and line of each finding about something."""
+    """Return sign and line of each finding about a subject."""
     return [(finding.mark, finding.line) for finding in found if finding.about == about]
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file with its time and content."""
+    """Return every file with its time and content."""
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
 
 
@@ -72,7 +72,7 @@ def talk(store: SessionStore, words: str) -> str:
     return session.id
 
 
-def test_damaged_memory_is_named_and_left_as_it_is(project: Path, env: dict[str, str], home: Path) -> None:
+def test_damaged_memory_is_named_and_not_changed(project: Path, env: dict[str, str], home: Path) -> None:
     clio = project / ".clio"
     (clio / "memory").mkdir()
     (clio / "memory" / "good.json").write_text('{"key": "good", "content": "x"}', encoding="utf-8")
@@ -97,7 +97,7 @@ def test_damaged_memory_is_named_and_left_as_it_is(project: Path, env: dict[str,
     assert "good.json" not in named
 
 
-def test_sessions_and_the_index_that_is_behind(project: Path, env: dict[str, str]) -> None:
+def test_sessions_and_an_outdated_index(project: Path, env: dict[str, str]) -> None:
     store = SessionStore(project / ".clio" / "sessions")
     first = talk(store, "why is the retry policy so?")
     watched = SessionFolder(store.folder)
@@ -122,7 +122,7 @@ def test_sessions_and_the_index_that_is_behind(project: Path, env: dict[str, str
     assert lines(look(project, env), "index")[0][0] == "note"
 
 
-def test_what_gc_could_free(project: Path, home: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_gc_could_remove(project: Path, home: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines(look(project, env), "space") == [("ok", "space: nothing stored yet")]
     for number in range(3):
         left = home / f"ltm.json.00000000000{number}.tmp"
@@ -144,7 +144,7 @@ def test_what_gc_could_free(project: Path, home: Path, env: dict[str, str], monk
     assert tree(project.parent) == before
 
 
-def test_locks_that_are_held_and_those_left_behind(project: Path, env: dict[str, str]) -> None:
+def test_held_and_left_over_locks(project: Path, env: dict[str, str]) -> None:
     (project / ".clio" / "ltm.json.lock").write_text('{"pid": 1}', encoding="utf-8")
     with FileLock(project / ".clio" / "memories.json.lock"):
         found = lines(look(project, env), "locks")
@@ -164,7 +164,7 @@ def test_locks_that_are_held_and_those_left_behind(project: Path, env: dict[str,
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
-def test_who_may_read_keys_and_write_into_the_home(project: Path, env: dict[str, str], home: Path) -> None:
+def test_permissions_of_keys_and_of_the_home_folder(project: Path, env: dict[str, str], home: Path) -> None:
     config, servers = home / "config.yaml", project / ".clio" / "mcp.yaml"
     config.write_text(f"api_key: {KEY}\n", encoding="utf-8")
     servers.write_text("mcpServers:\n  a:\n    command: x\n    env: {TOKEN: '${TOKEN}'}\n", encoding="utf-8")
@@ -184,14 +184,14 @@ def test_who_may_read_keys_and_write_into_the_home(project: Path, env: dict[str,
     assert KEY not in " ".join(finding.line for finding in found)
 
 
-def test_a_full_disk(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for free, mark in ((50_000_000, "fix"), (500_000_000, "note"), (5_000_000_000, "ok")):
         usage = shutil._ntuple_diskusage(10**12, 0, free)  # pyright: ignore
         monkeypatch.setattr(checks.shutil, "disk_usage", lambda _, usage=usage: usage)
         assert lines(look(project, env), "disk")[0][0] == mark
 
 
-def test_packages_that_are_missing_or_old(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_or_old_packages(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ["rich>=999", "no-such-package", "msgspec>=0.1", "usearch>=999; extra == 'hnsw'"]
     monkeypatch.setattr(checks.metadata, "requires", lambda _: wanted)
     rich = metadata.version("rich")
@@ -209,7 +209,7 @@ def test_packages_that_are_missing_or_old(project: Path, env: dict[str, str], mo
         ((3, 16, 1), ("note", "note"), "tree-sitter has no wheel for Python 3.16 yet"),
     ],
 )
-def test_what_a_version_of_python_lacks(
+def test_features_missing_in_a_python_version(
     version: tuple[int, ...],
     marks: tuple[str, str],
     words: str,
@@ -236,7 +236,7 @@ def test_a_git_that_is_too_old(
     ]
 
 
-def test_what_waits_for_trust_and_what_is_added(project: Path, env: dict[str, str], home: Path) -> None:
+def test_settings_that_need_trust_and_added_plugins(project: Path, env: dict[str, str], home: Path) -> None:
     (project / ".clio" / "config.yaml").write_text("approve: all\n", encoding="utf-8")
     skill = project / ".clio" / "skills" / "ours"
     skill.mkdir(parents=True)
@@ -258,14 +258,16 @@ def test_damaged_trust_is_reported(project: Path, env: dict[str, str], home: Pat
     assert "trusted.json is damaged" in line and "no project is trusted" in line
 
 
-def test_what_was_set_aside_is_named(project: Path, env: dict[str, str]) -> None:
+def test_moved_aside_files_are_named(project: Path, env: dict[str, str]) -> None:
     folder = project / ".clio" / "sessions"
     folder.mkdir()
     (folder / "s1.json.corrupt-20260501-100000").write_bytes(b"{")
     assert any("s1.json.corrupt-20260501-100000" in line for _, line in lines(look(project, env), "sessions"))
 
 
-def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_is_reported(
+    project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(fd: int, *, shared: bool) -> bool:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
@@ -275,7 +277,7 @@ def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeyp
     assert "the file system of .clio has no locks" in found[0][1]
 
 
-def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sandbox_is_named(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     ((mark, line),) = lines(look(project, env, provider="offline", sandbox="seatbelt"), "sandbox")
     assert mark == "fix" and line.endswith("start clio with --sandbox auto or off")
     monkeypatch.setattr(checks, "_CONTAINER", ())
@@ -286,9 +288,7 @@ def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: py
     assert mark == "ok" and "approval mode: ask; " in line
 
 
-def test_what_holds_commands_in_part_is_reported(
-    project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partial_sandbox_is_reported(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "clio.sandbox.backends.explain_unusable_level", lambda level, env: "" if level == "landlock" else "not here"
     )
@@ -302,14 +302,14 @@ def test_what_holds_commands_in_part_is_reported(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
-def test_no_example_is_taken_for_a_file_with_a_key(project: Path, env: dict[str, str]) -> None:
+def test_an_example_file_is_not_taken_for_a_file_with_a_key(project: Path, env: dict[str, str]) -> None:
     for name in ("config.yaml", "mcp.yaml"):
         (project / ".clio" / name).write_bytes(read_example(name))
     assert lines(look(project, env), "keys") == [("ok", "keys: no API keys in clio's files")]
 
 
 @pytest.mark.parametrize("text", ["keys: {reasoning: f2}\n", "keys:\n  reasoning: f2\n"])
-def test_keys_of_the_keyboard_are_no_secrets(project: Path, env: dict[str, str], text: str) -> None:
+def test_keyboard_keys_are_no_secrets(project: Path, env: dict[str, str], text: str) -> None:
     (project / ".clio" / "config.yaml").write_text(text, encoding="utf-8")
     assert lines(look(project, env), "keys") == [("ok", "keys: no API keys in clio's files")]
     (project / ".clio" / "config.yaml").write_text(text + "api_key: sk-0123456789\n", encoding="utf-8")
@@ -323,7 +323,7 @@ def server() -> Iterator[ChatServer]:
         yield chat
 
 
-def test_the_server_and_the_key(project: Path, env: dict[str, str], server: ChatServer) -> None:
+def test_the_server_and_the_key_are_named(project: Path, env: dict[str, str], server: ChatServer) -> None:
     env |= {"OPENAI_API_KEY": KEY}
     found = look(project, env, base_url=server.url, model="tiny")
     assert lines(found, "key") == [("ok", "key: from environment OPENAI_API_KEY")]
@@ -335,9 +335,7 @@ def test_the_server_and_the_key(project: Path, env: dict[str, str], server: Chat
     assert KEY not in " ".join(finding.line for finding in found)
 
 
-def test_a_server_that_is_not_there_or_silent(
-    project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_or_silent_server(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
     gone = lines(look(project, env, base_url="http://127.0.0.1:9/v1", model="tiny"), "server")[0]
@@ -363,7 +361,7 @@ def test_a_pipe_instead_of_a_file_is_one_line(project: Path, env: dict[str, str]
     assert found[-1].about == "locks"
 
 
-def test_a_check_that_hangs_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_check_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     gone = threading.Event()
     monkeypatch.setattr(report, "ALL_CHECKS_LIMIT_S", 0.5)
     monkeypatch.setattr(checks, "read_regular", lambda *_, **__: gone.wait(60))
@@ -376,7 +374,7 @@ def test_a_check_that_hangs_is_one_line(project: Path, env: dict[str, str], monk
     assert found[-1].about == "locks"
 
 
-def test_a_pipe_in_the_place_of_a_document_is_a_finding_and_not_waited_for(
+def test_a_pipe_instead_of_a_document_is_a_finding_and_not_waited_for(
     project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(project / ".clio" / "ltm.json")
@@ -397,7 +395,7 @@ def test_a_configuration_that_hangs_is_the_only_line(
     assert mentions(found[0].line, "no answer", "0.1 seconds")
 
 
-def test_a_bug_in_a_check_is_no_finding(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_a_check_raises_an_error(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(_: DoctorContext) -> list[Finding]:
         raise ZeroDivisionError
 
@@ -406,7 +404,7 @@ def test_a_bug_in_a_check_is_no_finding(project: Path, env: dict[str, str], monk
         look(project, env)
 
 
-def test_control_characters_of_files_do_not_reach_the_screen(project: Path, env: dict[str, str]) -> None:
+def test_control_characters_in_files_do_not_reach_the_screen(project: Path, env: dict[str, str]) -> None:
     (project / ".clio" / "memory").mkdir()
     (project / ".clio" / "memory" / "\x1b[31mred.json").write_text("{", encoding="utf-8")
     done = subprocess.run(
@@ -443,7 +441,7 @@ def test_language_servers_of_the_project_are_named(
     assert lines(look(project, env), "language servers") == [("ok", "language servers: off")]
 
 
-def test_where_telemetry_goes_and_what_keeps_it_from_being_sent(project: Path, env: dict[str, str]) -> None:
+def test_the_telemetry_endpoint_and_what_prevents_sending(project: Path, env: dict[str, str]) -> None:
     pytest.importorskip("opentelemetry.sdk", reason="needs the package opentelemetry-sdk")
     config = Path(env["CLIO_HOME"]) / "config.yaml"
     config.parent.mkdir(parents=True, exist_ok=True)

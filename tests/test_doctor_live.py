@@ -1,4 +1,4 @@
-"""`clio doctor` on protocol, effort and cache; and its one request to the model, which is sent with --live only."""
+"""`clio doctor` on protocol, effort and cache; and its one request to the model, which is sent only with --live."""
 
 import os
 from pathlib import Path
@@ -13,11 +13,11 @@ from tests.entrypoints.repl_support import clio, make_place
 from tests.support.chat_server import error, text
 from tests.support.protocol_server import ProtocolAnswer, ProtocolServer
 
-SAID = ProtocolAnswer(text="OK", usage=(40, 3, 0, 0))
+ANSWER = ProtocolAnswer(text="OK", usage=(40, 3, 0, 0))
 
 
 def look(folder: Path, settings: str, server: ProtocolServer, *, live: bool = True, **flags: str) -> list[Finding]:
-    """What is found about the model and the request, with these settings in the user's configuration."""
+    """Return findings about the model and the request, with these settings in the user configuration."""
     (folder / "project").mkdir(exist_ok=True)
     (folder / "home").mkdir(exist_ok=True)
     (folder / "home" / "config.yaml").write_text(settings, encoding="utf-8")
@@ -45,7 +45,7 @@ def line(found: list[Finding], about: str) -> str:
 def test_each_protocol_names_its_fields_and_answers_once(
     tmp_path: Path, protocol: str, effort: str, field: str, cache: str
 ) -> None:
-    with ProtocolServer([SAID]) as server:
+    with ProtocolServer([ANSWER]) as server:
         found = look(tmp_path, f"api: {protocol}\neffort: {effort}\n", server, model="claude-opus-5-9")
         requests = list(server.requests)
     assert f"ok protocol: {protocol} (" in line(found, "protocol") and "set as api" in line(found, "protocol")
@@ -53,20 +53,20 @@ def test_each_protocol_names_its_fields_and_answers_once(
     assert cache in line(found, "cache")
     live = line(found, "live")
     assert f"claude-opus-5-9 answered over {protocol} in " in live and " ms" in live
-    assert "40 tokens in, 3 out" in live and "$0" in live  # nothing is paid for a server on this machine
+    assert "40 tokens in, 3 out" in live and "$0" in live  # a server on this machine is free
     (request,) = requests
     assert len(request.body["tools"]) == 1
 
 
 def test_without_the_flag_no_prompt_is_sent(tmp_path: Path) -> None:
-    with ProtocolServer([SAID]) as server:
+    with ProtocolServer([ANSWER]) as server:
         found = look(tmp_path, "", server, live=False, model="m")
         assert server.requests == []
     assert [one.about for one in found] == ["protocol", "effort", "cache"]
     assert "auto: not sent" in line(found, "effort")
 
 
-def test_an_effort_the_model_is_not_known_to_take_is_a_note(tmp_path: Path) -> None:
+def test_an_effort_the_model_is_not_known_to_support_is_a_note(tmp_path: Path) -> None:
     with ProtocolServer([]) as server:
         found = look(tmp_path, "effort: max\n", server, live=False, model="gpt-5.1")
     assert line(found, "effort").startswith("note effort: max") and "none, low, medium, high" in line(found, "effort")
@@ -76,7 +76,7 @@ def test_an_effort_the_model_is_not_known_to_take_is_a_note(tmp_path: Path) -> N
     ("answer", "said"),
     [(error(401, "Incorrect API key provided"), "key"), (error(404, "The model `m` does not exist"), "m")],
 )
-def test_what_is_wrong_is_one_sentence_and_exit_1(tmp_path: Path, answer: Any, said: str) -> None:
+def test_an_error_is_one_sentence_and_exit_code_1(tmp_path: Path, answer: Any, said: str) -> None:
     with ProtocolServer([answer]) as server:
         found = look(tmp_path, "", server, model="m")
     live = line(found, "live")
@@ -94,8 +94,8 @@ def test_a_refused_effort_is_reported_with_what_is_used_instead(tmp_path: Path) 
     assert line(found, "live").startswith("note live: ") and "'high'" in line(found, "live")
 
 
-def test_a_limit_on_cost_is_kept(tmp_path: Path) -> None:
-    with ProtocolServer([SAID]) as server:
+def test_a_cost_limit_is_respected(tmp_path: Path) -> None:
+    with ProtocolServer([ANSWER]) as server:
         host = server.url.split("/")[2]
         (tmp_path / "home").mkdir()
         prices = f'"{host}":\n  m: {{input: 1000, output: 5000}}\n'
@@ -105,15 +105,15 @@ def test_a_limit_on_cost_is_kept(tmp_path: Path) -> None:
     assert "max-cost" in line(found, "live")
 
 
-def test_the_process_asks_and_exits_0(tmp_path: Path) -> None:
-    with ProtocolServer([SAID]) as server:
+def test_the_process_sends_the_request_and_exits_with_0(tmp_path: Path) -> None:
+    with ProtocolServer([ANSWER]) as server:
         place = make_place(tmp_path, server)
         done = clio(place, "doctor", "--live")
     assert "live: test-model answered over chat" in done.stdout
     assert done.returncode == 0, done.stdout
 
 
-def test_offline_there_is_nothing_to_ask(tmp_path: Path) -> None:
+def test_offline_no_request_is_sent(tmp_path: Path) -> None:
     with ProtocolServer([]) as server:
         (tmp_path / "project").mkdir()
         env = {"HOME": str(tmp_path), "CLIO_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}

@@ -1,4 +1,4 @@
-"""A module imported inside a function is one that a plain question does not load."""
+"""A module imported inside a function is one that a simple question does not load."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.chat_server import ChatServer, text
 from tests.test_architecture import HEAVY, imports, modules, package_of
 
-# One question of a user without any configuration in an empty folder; then all modules that were loaded.
+# One question of a user without any configuration in an empty folder; then all loaded modules.
 QUESTION = """
 import sys
 from clio.cli import main
@@ -16,10 +16,10 @@ code = main(["-p", "hi"])
 print(code, *sys.modules, file=sys.stderr)
 """
 STARTS = ("cli", "__main__", "entrypoints", "app")
-"""They choose what runs, so they import what they choose."""
+"""They select what runs, so they import what they select."""
 
 
-def test_lazily_imported_modules_are_not_loaded_by_a_plain_question(tmp_path: Path) -> None:
+def test_lazily_imported_modules_are_not_loaded_by_a_simple_question(tmp_path: Path) -> None:
     loaded = asked(tmp_path)
     late = {
         target: name
@@ -31,7 +31,7 @@ def test_lazily_imported_modules_are_not_loaded_by_a_plain_question(tmp_path: Pa
     assert {target: f"imported lazily by {name}" for target, name in late.items() if target in loaded} == {}
 
 
-# What the interactive shell imports before its first prompt accepts input.
+# Modules that the interactive shell imports before its first prompt accepts input.
 PROMPT = """
 import sys
 import clio.entrypoints.repl.repl, clio.ui.completer, clio.ui.prompt_line
@@ -40,7 +40,7 @@ print(*sys.modules)
 
 
 def prompt_modules() -> set[str]:
-    """The modules that the first prompt needs."""
+    """Return the modules needed for the first prompt."""
     done = subprocess.run([sys.executable, "-c", PROMPT], capture_output=True, text=True, timeout=60, check=True)
     return set(done.stdout.split())
 
@@ -75,7 +75,7 @@ def test_only_heavy_third_party_packages_are_imported_lazily() -> None:
 
 
 def asked(folder: Path) -> set[str]:
-    """The modules in memory after one question."""
+    """Return the modules in memory after one question."""
     with ChatServer([text("hello")]) as server:
         env = dict(os.environ) | {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "CLIO_MODEL": "m"}
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The manual page clio(1): whole, true to the tables, and without a word from those who check such pages."""
+"""The manual page clio(1): complete, matching the tables, and without warnings of mandoc."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ def rendered() -> str:
     return done.stdout
 
 
-def test_it_names_everything() -> None:
+def test_it_documents_everything() -> None:
     text = " ".join(rendered().split())
     for words in (
         *(flag.usage for flag in FLAGS),
@@ -38,7 +38,7 @@ def test_it_names_everything() -> None:
         assert words in text
 
 
-def test_mandoc_has_nothing_to_say() -> None:
+def test_mandoc_has_no_warnings() -> None:
     if shutil.which("mandoc") is None:
         pytest.skip("mandoc is not installed")
     done = subprocess.run(["mandoc", "-Tlint", str(PAGE)], capture_output=True, text=True, timeout=30, check=False)

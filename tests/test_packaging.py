@@ -1,4 +1,4 @@
-"""The source distribution and the wheel, built without a network: what is in them, and what an index page shows."""
+"""The source distribution and the wheel, built without a network: their content, and the page of an index."""
 
 import email
 import re
@@ -28,7 +28,7 @@ pytest.importorskip("hatchling")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of both distributions, built in a checkout with environments and leftovers beside the source."""
+    """Return the folder of both distributions, built in a checkout with environments and leftovers."""
     checkout, target = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("dist")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -63,7 +63,7 @@ def wheel(built: Path) -> dict[str, bytes]:
         return {name: file.read(name) for name in file.namelist()}
 
 
-def test_an_sdist_built_beside_a_venv_contains_clio_only(sdist: set[str]) -> None:
+def test_an_sdist_built_next_to_a_venv_contains_only_clio(sdist: set[str]) -> None:
     tops = {name.partition("/")[0] for name in sdist}
     assert tops <= {
         *("clio", "prompts", "share", ".clio.example"),
@@ -73,7 +73,7 @@ def test_an_sdist_built_beside_a_venv_contains_clio_only(sdist: set[str]) -> Non
     assert not [name for name in sdist if name.endswith((".pyc", "/x.py"))]
 
 
-def test_the_wheel_has_what_clio_reads_at_run_time(wheel: dict[str, bytes]) -> None:
+def test_the_wheel_has_the_files_clio_reads_at_run_time(wheel: dict[str, bytes]) -> None:
     names = set(wheel)
     assert {"clio/py.typed", "clio/_example/config.yaml", "clio/memory/preferences/languages/en.json"} <= names
     assert sum(name.startswith("clio/_prompts/") for name in names) == sum(
@@ -86,7 +86,7 @@ def test_the_wheel_has_what_clio_reads_at_run_time(wheel: dict[str, bytes]) -> N
     }
 
 
-def test_a_page_of_an_index_has_links_that_lead_somewhere(wheel: dict[str, bytes]) -> None:
+def test_links_on_an_index_page_work(wheel: dict[str, bytes]) -> None:
     metadata = email.message_from_bytes(wheel[f"clio_shell-{__version__}.dist-info/METADATA"])
     text = str(metadata.get_payload())
     hook = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"]

@@ -1,4 +1,4 @@
-"""What sets clio beside other agents: the server speaks each one's dialect, and the table says who was quickest."""
+"""The comparison of clio with other agents: the server speaks each one's dialect, and the table names the fastest."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_a_turn_is_answered_by_its_number_in_every_dialect() -> None:
             assert b"reply-42" in make({"stream": stream, **entries})
 
 
-def test_the_task_in_the_words_of_each_agent() -> None:
+def test_the_task_in_the_tools_of_each_agent() -> None:
     task = TASK.format(folder="/repo")
 
     def steps(tools: list[dict[str, Any]], answered: dict[str, Any]) -> list[str]:
@@ -44,7 +44,7 @@ def test_the_task_in_the_words_of_each_agent() -> None:
     assert steps([], {}) == []
 
 
-def test_the_task_in_what_gemini_speaks() -> None:
+def test_the_task_in_geminis_protocol() -> None:
     tools = [{"functionDeclarations": [{"name": name} for name in ("read_file", "replace", "run_shell_command")]}]
     said: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": TASK.format(folder="/repo")}]}]
     for expected in ("read_file", "replace", "run_shell_command", None):
@@ -56,7 +56,7 @@ def test_the_task_in_what_gemini_speaks() -> None:
     assert part == {"text": "reply-0"}
 
 
-def test_clio_in_its_place(tmp_path: Path) -> None:
+def test_clio_in_the_comparison(tmp_path: Path) -> None:
     clio = PROGRAMS[0]
     path = find_program(clio)
     assert clio.name == "clio"

@@ -1,4 +1,4 @@
-"""Branches for other systems, run here with `sys.platform` changed, and the page that lists where they are."""
+"""Branches for other systems, run here with `sys.platform` changed, and the page that lists their files."""
 
 import ast
 import asyncio
@@ -37,7 +37,7 @@ def make_program(path: Path, script: str = "exit 0") -> Path:
 
 @pytest.fixture
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the code sees on Windows: the platform, how programs end, and a `which` that tries the current folder."""
+    """Simulate Windows: the platform, suffixes of programs, and a `which` that tries the current folder."""
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(signal, "CTRL_BREAK_EVENT", signal.SIGTERM, raising=False)
     monkeypatch.setattr(
@@ -46,7 +46,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATHEXT", ".exe:.cmd")
 
 
-def test_windows_does_not_look_in_the_current_folder() -> None:
+def test_on_windows_programs_are_not_searched_in_the_current_folder() -> None:
     env: dict[str, str] = {}
     avoid_current_folder(env, windows=False)
     assert env == {}
@@ -71,9 +71,7 @@ def test_a_program_of_the_repository_is_not_taken_for_one_on_path(
 
 @posix
 @pytest.mark.usefixtures("windows")
-def test_a_file_that_is_open_elsewhere_is_replaced_when_it_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_open_elsewhere_is_replaced_when_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "notes.json"
     path.write_bytes(b"old")
     replace, refused = Path.replace, [PermissionError(13, "it is open")] * 3
@@ -95,7 +93,7 @@ def test_a_file_that_is_open_elsewhere_is_replaced_when_it_is_closed(
 
 @posix
 @pytest.mark.usefixtures("windows")
-def test_a_server_that_is_a_script_is_found_and_ended_with_its_children(
+def test_a_server_that_is_a_script_is_found_and_ended_with_its_child_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_program(tmp_path / "bin" / "server.cmd", "trap '' TERM; sleep 600 & echo $$ $! > started; wait")
@@ -118,7 +116,7 @@ def test_a_server_that_is_a_script_is_found_and_ended_with_its_children(
 
 
 @posix
-def test_without_proc_a_process_that_has_ended_is_not_listed(tmp_path: Path) -> None:
+def test_without_proc_an_ended_process_is_not_listed(tmp_path: Path) -> None:
     child = os.fork()
     if not child:
         os._exit(0)
@@ -131,14 +129,14 @@ def test_without_proc_a_process_that_has_ended_is_not_listed(tmp_path: Path) -> 
         os.waitpid(child, 0)
 
 
-def test_a_python_without_pidfd_asks_for_ends_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_pidfd_polls_for_ended_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
     monkeypatch.setattr("clio.tools.shell.processes._POLL_S", 0.0)
-    asyncio.run(wait_for_any_exit([os.getpid()]))  # it would wait for the end of this process otherwise
+    asyncio.run(wait_for_any_exit([os.getpid()]))  # otherwise it would wait for the end of this process
 
 
 @pytest.mark.parametrize(("platform", "need"), [("darwin", "pngpaste"), ("win32", "powershell"), ("linux", "wl-paste")])
-def test_what_reads_the_clipboard_is_named(platform: str, need: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clipboard_program_is_named(platform: str, need: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr("clio.ui.line_keys.find_program", lambda name: None)
     with pytest.raises(UserError, match=need):
@@ -155,7 +153,7 @@ def asks_for_the_platform(node: ast.AST) -> bool:
     return is_test and _QUESTION.search(ast.unparse(node)) is not None
 
 
-@pytest.mark.usefixtures("no_collection")
+@pytest.mark.usefixtures("no_garbage_collection")
 def test_the_page_names_every_file_with_a_branch() -> None:
     page = (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8")
     named = {name for name in re.findall(r"`((?:\w+/)*\w+\.py)`", page) if not name.startswith("tests/")}

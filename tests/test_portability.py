@@ -1,4 +1,4 @@
-"""What only POSIX has is guarded by a check that is false on Windows; read from the code, for no test runs there."""
+"""POSIX-only features are guarded by a check that is false on Windows; checked in the source, as no test runs there."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 from tests.support.python_source import parse_source
 from tests.support.rows import each_row
 
-pytestmark = pytest.mark.usefixtures("no_collection")
+pytestmark = pytest.mark.usefixtures("no_garbage_collection")
 PACKAGE = Path(__file__).parent.parent / "clio"
 MODULES = frozenset("fcntl termios tty pty pwd grp resource syslog".split())
 OF_OS = frozenset(
@@ -24,12 +24,12 @@ OF_SIGNAL = frozenset(
 METHODS = frozenset({"add_signal_handler", "remove_signal_handler", "add_reader", "remove_reader"})
 NAMES = MODULES | OF_OS | OF_SIGNAL | METHODS
 LINUX_ALONE = frozenset(("sandbox/landlock_child.py", "tools/shell/launcher_child.py"))
-"""Programs of their own, started by their path behind a question and never imported."""
+"""Separate programs, started by their path after a check and never imported."""
 QUESTIONS = ("sys.platform", "hasattr(", "os.name")
 
 
 def places(words: Collection[str]) -> Iterator[tuple[Path, ast.Module]]:
-    """The modules in which one of the words stands; to parse them all takes seconds."""
+    """Return the modules that contain one of the words; parsing all takes seconds."""
     named = re.compile(rf"\b({'|'.join(words)})\b")
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ def places(words: Collection[str]) -> Iterator[tuple[Path, ast.Module]]:
 
 
 def only_posix(node: ast.AST) -> str:
-    """The name of what only POSIX has, if the node uses such a thing."""
+    """Return the name of a POSIX-only feature that the node uses, if any."""
     match node:
         case ast.Import(names=names) if found := {alias.name for alias in names} & MODULES:
             return found.pop()
@@ -55,7 +55,7 @@ def only_posix(node: ast.AST) -> str:
 
 
 def unguarded(node: ast.AST, *, guarded: bool = False) -> Iterator[tuple[int, str]]:
-    """Uses without a question around them or earlier in their block, and without suppressing what Windows raises."""
+    """Return uses without a check around them or earlier in their block, and without suppressing errors of Windows."""
     if (name := only_posix(node)) and not guarded:
         yield getattr(node, "lineno", 0), name
     for _, value in ast.iter_fields(node):
@@ -76,7 +76,7 @@ def is_guard(node: ast.AST) -> bool:
             return False
 
 
-def test_what_is_for_linux_alone_is_never_imported() -> None:
+def test_linux_only_modules_are_never_imported() -> None:
     for program in LINUX_ALONE:
         assert (PACKAGE / program).exists()
         module = "clio." + program.removesuffix(".py").replace("/", ".")
@@ -95,7 +95,7 @@ def names_of(node: ast.AST) -> list[str]:
             return []
 
 
-def test_what_only_posix_has_is_asked_for_first() -> None:
+def test_posix_only_features_are_checked_for_first() -> None:
     found = [(path.relative_to(PACKAGE), unguarded(tree)) for path, tree in places(NAMES)]
     assert len(found) > 20
     assert [f"{path}:{line} {name}" for path, uses in found for line, name in uses] == []
@@ -111,7 +111,7 @@ def test_what_only_posix_has_is_asked_for_first() -> None:
         "import os, sys\ndef f():\n    os.nice(1)\n    if sys.platform == 'win32':\n        return",
     ],
 )
-def test_an_unguarded_use_is_seen(text: str) -> None:
+def test_an_unguarded_use_is_detected(text: str) -> None:
     assert list(unguarded(parse_source(text)))
 
 
@@ -123,5 +123,5 @@ def test_an_unguarded_use_is_seen(text: str) -> None:
         "import os\nif hasattr(os, 'nice'):\n    os.nice(10)",
     ],
 )
-def test_a_question_before_it_is_enough(text: str) -> None:
+def test_a_check_before_it_is_sufficient(text: str) -> None:
     assert not list(unguarded(parse_source(text)))

@@ -1,4 +1,4 @@
-"""The commands of the README are run as they stand there, offline, in a project of their own."""
+"""The commands of the README are run as written, offline, in a separate project."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from tests.support.harness import make_repository
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the README's commands are a POSIX shell's")
 ROOT = Path(__file__).parent.parent
-# What installs, needs a server or stays open; their flags are checked by the tests of the command line.
+# Commands that install, need a server or stay open; their flags are checked by tests of the command line.
 _ELSEWHERE = re.compile(
     r"pip install|^uv |^pipx |^uvx |export OPENAI|--provider|--base-url|clio mcp|^clio -c\b|^clio --incognito$"
 )

@@ -1,4 +1,4 @@
-"""Daemon threads: results and errors reach who waits, and a hanging call does not hold up the end of the process."""
+"""Daemon threads: results and errors reach the waiting caller, and a hanging call does not delay the exit."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ import pytest
 from clio.threads import BackgroundCall, Worker, start_daemon_thread
 
 
-def test_the_result_may_be_asked_for_twice_and_from_several_threads() -> None:
+def test_the_result_can_be_requested_twice_and_by_several_threads() -> None:
     go_on = threading.Event()
     call = BackgroundCall(lambda: go_on.wait(10) and threading.current_thread().name, "the-name")
     with ThreadPoolExecutor(2) as waiting:
@@ -29,7 +29,7 @@ def test_the_error_of_the_call_is_raised_at_each_wait() -> None:
             call.wait(10)
 
 
-def test_a_call_that_takes_too_long_can_be_waited_for_again() -> None:
+def test_a_call_that_timed_out_can_be_waited_for_again() -> None:
     go_on = threading.Event()
     call = BackgroundCall(lambda: go_on.wait(10), "slow")
     with pytest.raises(TimeoutError, match=r"0\.05 seconds"):
@@ -55,7 +55,7 @@ def test_waiting_ends_when_the_caller_gives_up() -> None:
     assert call.wait(10, give_up=lambda: False, poll_s=0.01)
 
 
-def test_what_an_unwatched_thread_raises_reaches_the_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_an_unwatched_thread_reach_the_hook(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[type[BaseException], str]] = []
 
     def note(given: threading.ExceptHookArgs) -> None:
@@ -67,7 +67,7 @@ def test_what_an_unwatched_thread_raises_reaches_the_hook(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("start", ["start_daemon_thread", "BackgroundCall", "submit"])
-def test_a_call_that_never_returns_does_not_hold_up_the_exit(start: str, tmp_path: Path) -> None:
+def test_a_call_that_never_returns_does_not_delay_the_exit(start: str, tmp_path: Path) -> None:
     # The call that never returns must still be running when the process exits.
     code = (
         "import time; from clio import threads\n"
@@ -110,7 +110,7 @@ def test_a_worker_runs_jobs_in_order_and_never_two_at_once() -> None:
         assert [number for one, number in done if one == submitter] == list(range(50))
 
 
-def test_submitting_to_a_worker_that_hangs_returns_at_once() -> None:
+def test_submitting_to_a_hanging_worker_returns_at_once() -> None:
     worker, go_on, done = Worker("hangs"), threading.Event(), list[str]()
     began = time.monotonic()
     worker.submit(lambda: go_on.wait(20) and done.append("first"))

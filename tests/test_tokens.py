@@ -1,4 +1,4 @@
-"""Estimates, and how bills teach them."""
+"""Token estimates, and how usage improves them."""
 
 import base64
 import json
@@ -23,13 +23,13 @@ CHINESE = "解析器读取一行，寻找第一个冒号，并将其前面的内
     [(PROSE, 4.2), (CODE, 4.3), (JSON, 2.31), (BASE64, 1.47), (CHINESE, 1.41)],
     ids=["prose", "code", "json", "base64", "chinese"],
 )
-def test_kinds_of_text_are_within_a_quarter_of_what_was_measured(text: str, chars_a_token: float) -> None:
+def test_estimates_of_kinds_of_text_are_within_a_quarter_of_measurements(text: str, chars_a_token: float) -> None:
     measured = len(text) / chars_a_token
     assert TokenEstimator().estimate_text(text) == pytest.approx(measured, rel=0.25)
 
 
 @pytest.mark.parametrize("chars_a_token", [2.0, 3.0, 4.0, 6.0])
-def test_five_bills_are_enough(chars_a_token: float) -> None:
+def test_five_usages_are_sufficient(chars_a_token: float) -> None:
     estimator = TokenEstimator()
     history = [PROSE[:400]]
     for turn in range(5):
@@ -42,20 +42,20 @@ def test_five_bills_are_enough(chars_a_token: float) -> None:
 
 
 @pytest.mark.parametrize("prompt_tokens", [0, -5, 1, 10**9])
-def test_absurd_bills_teach_nothing(prompt_tokens: int) -> None:
+def test_absurd_usage_teaches_nothing(prompt_tokens: int) -> None:
     estimator = TokenEstimator()
     assert not estimator.learn_from_bill(4_000.0, prompt_tokens)
     assert estimator.ratio == DEFAULT_RATIO
 
 
-def test_a_ratio_learned_before_moves_slowly() -> None:
+def test_a_learned_ratio_changes_slowly() -> None:
     estimator = TokenEstimator(3.0)
     estimator.learn_from_bill(5_000.0, 1_000)
     assert estimator.ratio == pytest.approx(0.8 * 3.0 + 0.2 * 5.0)
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e7), st.integers(-10, 10**7)), max_size=30))
-def test_the_ratio_stays_in_its_bounds(bills: list[tuple[float, int]]) -> None:
+def test_the_ratio_stays_in_its_range(bills: list[tuple[float, int]]) -> None:
     estimator = TokenEstimator()
     for units, tokens in bills:
         estimator.learn_from_bill(units, tokens)
@@ -63,11 +63,11 @@ def test_the_ratio_stays_in_its_bounds(bills: list[tuple[float, int]]) -> None:
 
 
 @given(st.text(), st.text())
-def test_more_text_never_weighs_less_than_its_longest_half(a: str, b: str) -> None:
+def test_more_text_never_counts_less_than_its_longest_half(a: str, b: str) -> None:
     assert text_units(a + b) >= 0.3 * max(text_units(a), text_units(b))
 
 
-def test_everything_that_is_sent_is_weighed() -> None:
+def test_everything_that_is_sent_counts() -> None:
     call = ToolCall(id="c", name="read_file", arguments='{"path": "a"}')
     plain = message_units(AssistantMessage(content="x"))
     assert message_units(AssistantMessage(content="x", tool_calls=(call,))) > plain + len(call.arguments)
@@ -76,7 +76,7 @@ def test_everything_that_is_sent_is_weighed() -> None:
     assert message_units(AssistantMessage(content="x", reasoning="y" * 99)) == plain  # reasoning is not sent back
 
 
-def test_the_last_bill_is_compared_with_what_was_thought_before() -> None:
+def test_the_last_usage_is_compared_with_the_estimate_before_it() -> None:
     estimator = TokenEstimator()
     assert estimator.last is None
     estimator.learn_from_bill(4_000.0, 0)
@@ -88,16 +88,16 @@ def test_the_last_bill_is_compared_with_what_was_thought_before() -> None:
     assert estimator.last.error == pytest.approx(0.25)
 
 
-def test_a_request_is_estimated_from_the_bill_of_the_one_before_it() -> None:
+def test_a_request_is_estimated_from_the_usage_of_the_one_before() -> None:
     estimator = TokenEstimator()
     assert estimator.estimate_request(4_000.0) == 1_000
     estimator.learn_from_bill(4_000.0, 2_000)
-    estimator.learn_from_bill(8_000.0, 2_000)  # what came was billed as nothing, whatever it weighs
+    estimator.learn_from_bill(8_000.0, 2_000)  # the answer was billed as nothing, whatever its size
     assert estimator.ratio == 3.0
     assert estimator.estimate_request(8_000.0) == 2_000
     assert estimator.estimate_request(8_300.0) == 2_100
     assert estimator.estimate_request(7_700.0) == 1_900
-    assert estimator.estimate_request(3_000.0) == 1_000  # after a trim there is little left of what was billed
+    assert estimator.estimate_request(3_000.0) == 1_000  # after a trim little is left of what was billed
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e7), st.integers(1, 10**7)), max_size=9), st.floats(1, 1e7))
@@ -110,10 +110,8 @@ def test_every_estimate_of_a_request_is_a_count(bills: list[tuple[float, int]], 
 
 @each_row("chars_a_token", [2.0, 3.0, 6.0])
 @each_row("grown", ["x", "解", "{"], ids=["dense", "chinese", "punctuation"])
-def test_text_that_is_weighed_wrong_for_a_server_is_within_a_tenth_after_five_bills(
-    chars_a_token: float, grown: str
-) -> None:
-    """The server counts characters alone; every message is of a kind that clio gives another weight."""
+def test_a_wrong_ratio_for_a_server_is_within_a_tenth_after_five_usages(chars_a_token: float, grown: str) -> None:
+    """The server counts characters only; every message is of a kind that clio weights differently."""
     estimator = TokenEstimator()
     history = [(PROSE + CODE) * 3]
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""The tour: every picture there, drawn by the script, named by the page, and of the program as it is."""
+"""The tour: every picture exists, is drawn by the script, is named on the page, and shows the current program."""
 
 import importlib.util
 import re
@@ -25,7 +25,7 @@ def script() -> ModuleType:
 
 
 def rows(path: Path) -> list[str]:
-    """The picture's lines of text, the title first."""
+    """Return the picture's lines of text, the title first."""
     lines: dict[float, str] = {}
     for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text"):
         height = float(text.attrib["y"])
@@ -33,7 +33,7 @@ def rows(path: Path) -> list[str]:
     return [lines[height] for height in sorted(lines)]
 
 
-def test_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: ModuleType) -> None:
+def test_pictures_are_drawn_by_the_script_and_shown_on_the_page(script: ModuleType) -> None:
     page = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     shown = re.findall(r"\]\(tour/([\w-]+)\.svg\)", page)
     assert shown == list(script.SCENES) == sorted(path.stem for path in FOLDER.glob("*.svg"))
@@ -56,14 +56,14 @@ def test_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: ModuleT
         ("11-rewind", ["make the discount a percentage", "enter to choose"]),
     ],
 )
-def test_a_picture_shows_its_moment(name: str, shows: list[str]) -> None:
+def test_each_picture_shows_its_moment(name: str, shows: list[str]) -> None:
     text = "\n".join(rows(FOLDER / f"{name}.svg"))
     squeezed = re.sub(r"\s+", "", text)
     for words in shows:
         assert re.sub(r"\s+", "", words) in squeezed
 
 
-def test_no_picture_shows_a_machine_or_a_command_that_is_none() -> None:
+def test_no_picture_shows_a_machine_name_or_an_invalid_command() -> None:
     for path in [*FOLDER.glob("*.svg"), ROOT / "docs" / "session.svg"]:
         text = "\n".join(rows(path))
         assert "127.0.0.1" not in text and "/tmp" not in text
@@ -72,7 +72,7 @@ def test_no_picture_shows_a_machine_or_a_command_that_is_none() -> None:
             assert find_command(typed) is not None
 
 
-def test_what_differs_between_runs_is_replaced_by_as_many_cells(script: ModuleType) -> None:
+def test_varying_parts_are_replaced_by_the_same_number_of_cells(script: ModuleType) -> None:
     from picture_stage import still  # pyright: ignore[reportMissingImports]  # the script has put docs/ on the path
 
     from tests.support.terminal_picture import render_bytes, screen_lines
@@ -89,7 +89,7 @@ def test_the_animated_picture_shows_both_sessions_and_ends_readably() -> None:
     drawn = dict(re.findall(r'<g id="(r\d+)">(.*?)</g>', text))
     shown = [" ".join(drawn[name] for name in re.findall(r'href="#(r\d+)"', uses)) for _, _, uses in frames]
     assert "no memories yet" in shown[3] or "no memories yet" in shown[4]
-    assert any("low risk" in frame for frame in shown)  # an approval was asked
+    assert any("low risk" in frame for frame in shown)  # approval was requested
     assert "2 memories" in shown[-1] and "percentages everywhere in this project" in shown[-1]
     assert f"@keyframes k{len(frames) - 1}{{" in text and "prefers-reduced-motion" in text
     assert "<script" not in text and "http" not in text.replace("http://www.w3.org/2000/svg", "")

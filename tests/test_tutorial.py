@@ -1,8 +1,8 @@
-"""The tutorial works as it is written: one shell and one clio in a terminal get what the page says to type.
+"""The tutorial works as written: one shell and one clio in a terminal get what the page says to type.
 
 A block of `sh` is typed in the shell. In a block of `text`, each line that begins with "❯ " is typed at clio's prompt;
-the other lines must appear on the screen, in their order, "…" standing for anything. "Press `x`" at the beginning of a
-paragraph presses that key.
+the other lines must appear on the screen, in order, with "…" for anything. "Press `x`" at the beginning of a paragraph
+presses that key.
 """
 
 import os
@@ -47,12 +47,12 @@ def read_steps(page: str) -> Iterator[tuple[str, str]]:
 
 
 def squeeze(text: str) -> str:
-    """The text with single spaces and without line ends, for clio may break a line elsewhere."""
+    """Return the text with single spaces and without line breaks, because clio may break lines elsewhere."""
     return " ".join(text.split())
 
 
 def expect(shown: str) -> re.Pattern[str]:
-    """A pattern of these lines, in their order, with anything between them."""
+    """Return a pattern of these lines, in order, with anything between them."""
     lines = (squeeze(line).strip("… ") for line in shown.splitlines())
     return re.compile(
         ".*?".join(".*?".join(re.escape(part.strip()) for part in line.split("…")) for line in lines if line), re.S
@@ -60,7 +60,7 @@ def expect(shown: str) -> re.Pattern[str]:
 
 
 class Reader:
-    """A newcomer with a terminal of 80 columns."""
+    """A new user with a terminal of 80 columns."""
 
     def __init__(self, terminal: PtySession) -> None:
         self._terminal = terminal
@@ -72,7 +72,7 @@ class Reader:
         """Do one step, and wait until the shell or clio is ready for the next."""
         if step == "see":
             everything = self._terminal.everything
-            # A question hides rows above it until it is answered, so the message has another place then.
+            # A question hides rows above it until it is answered, so the message then has another place.
             message = everything.rfind(self._message) if self._message else -1
             shown = everything[message if message >= 0 else self._seen :]
             assert expect(text).search(squeeze(shown)), f"the page shows\n{text}\nthe screen shows\n{shown}"
@@ -81,7 +81,7 @@ class Reader:
             self._press(text)
             return
         everything = self._terminal.everything
-        line = everything.rfind("❯ Ask")  # clio's own line moves down, and what is printed takes its place
+        line = everything.rfind("❯ Ask")  # clio's own line moves down, and output takes its place
         self._seen = line if line >= 0 and not re.search(_AT_SHELLS_PROMPT, everything) else len(everything)
         self._message = f"❯ {text[:20].rstrip()}" if step == "say" else ""
         if step == "say":
@@ -111,7 +111,7 @@ class Reader:
             self._terminal.wait_for_screen(rf"\nblock {self._blocks}\n{_PROMPT.rstrip()}\Z".replace("$", r"\$"))
 
 
-def test_everything_the_tutorial_says_happens(tmp_path: Path) -> None:
+def test_everything_in_the_tutorial_happens(tmp_path: Path) -> None:
     env = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(tmp_path),
@@ -131,7 +131,7 @@ def test_everything_the_tutorial_says_happens(tmp_path: Path) -> None:
 
 
 def find_unlisted_files(tutorial: Path) -> list[str]:
-    """The files and folders that clio made here, and that the page about files does not name."""
+    """Return the files and folders that clio created here, and that the page about files does not name."""
     page = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
     named = {part for name in re.findall(r"`([^`\s]+)`", page) for part in name.split("/")}
     made = [*(tutorial / "home").iterdir(), *(tutorial / "shop" / ".clio").iterdir()]

@@ -1,4 +1,4 @@
-"""Which skills there are: the published format, the places, and files that should not be trusted to be sane."""
+"""Which skills exist: the published format, the folders, and invalid files."""
 
 from pathlib import Path
 
@@ -143,7 +143,7 @@ def test_files_that_are_not_skills_are_named(project: Path, text: str, problem: 
         assert found.skills == ()
 
 
-def test_aliases_multiply_nothing(project: Path) -> None:
+def test_aliases_do_not_duplicate_skills(project: Path) -> None:
     bomb = "\n".join(
         ["a0: &a0 [x,x,x,x,x,x,x,x,x]", *(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10))]
     )
@@ -168,7 +168,7 @@ def test_links_out_of_the_project_are_not_followed(project: Path) -> None:
     assert len(found.problems) == 3
 
 
-def test_the_users_own_may_be_links(project: Path) -> None:
+def test_the_users_own_files_may_be_links(project: Path) -> None:
     elsewhere = write(project.parent / "dotfiles" / "mine", named("mine"))
     skills = project.parent / "clio" / "skills"
     skills.mkdir(parents=True)
@@ -185,7 +185,7 @@ def test_in_the_home_folder_skills_are_the_users(tmp_path: Path) -> None:
     assert found.problems == ()
 
 
-def test_files_beside_are_named_without_links_and_hidden_ones(project: Path) -> None:
+def test_files_next_to_a_skill_are_listed_without_links_and_hidden_ones(project: Path) -> None:
     folder = write(project / ".clio" / "skills" / "demo", named("demo"))
     (folder / "scripts").mkdir()
     for name in ("scripts/run.py", "REFERENCE.md", ".secret"):

@@ -17,7 +17,7 @@ def write(folder: Path, name: str, description: str = "d") -> None:
     (folder / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {description}\n---\nSteps.")
 
 
-def test_a_projects_skill_waits_for_trust_and_a_new_description_asks_again(tmp_path: Path) -> None:
+def test_a_projects_skill_needs_trust_and_a_new_description_asks_again(tmp_path: Path) -> None:
     project, home = tmp_path / "project", tmp_path / "clio"
     write(project / ".clio" / "skills", "theirs")
     write(home / "skills", "mine")
@@ -33,11 +33,11 @@ def test_a_projects_skill_waits_for_trust_and_a_new_description_asks_again(tmp_p
     assert [one.name for one in catalog.list_usable(catalog.find())] == ["mine"]
 
 
-def test_the_whole_description_is_shown_before_it_is_trusted() -> None:
+def test_the_complete_description_is_shown_before_trust() -> None:
     assert make_skill_trust_request(skill("a", "x" * 1_000)).value == "x" * 1_000
 
 
-def test_the_list_is_bounded_sorted_by_the_caller_and_the_same_bytes_again() -> None:
+def test_the_list_has_a_size_limit_keeps_its_order_and_is_reproducible() -> None:
     tokens = TokenEstimator().estimate_text
     assert make_skills_fragment((), CAP_TOKENS, tokens) is None
     few = [skill("one", "Does one thing."), skill("two", "Does two things.")]

@@ -1,4 +1,4 @@
-"""Files that define sub-agents: what is read, what is refused, and what waits for trust."""
+"""Files that define sub-agents: what is read, what is refused, and what needs trust."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from tests.support.wording import mentions
 TEXT = "---\ndescription: finds things\n---\nSearch wide.\n"
 
 
-class House:
-    """A project in a user's home."""
+class DefinitionFiles:
+    """A project in a user's home folder."""
 
     def __init__(self, home: Path) -> None:
         self.home, self.project = home / ".clio", home / "shop"
@@ -29,14 +29,14 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path.resolve())
+def files(tmp_path: Path) -> DefinitionFiles:
+    return DefinitionFiles(tmp_path.resolve())
 
 
-def test_the_first_of_a_name_counts_the_projects_before_the_users(house: House) -> None:
+def test_the_projects_definition_takes_precedence_over_the_users(files: DefinitionFiles) -> None:
     for name in ("shop/.clio/agents/b.md", "shop/.claude/agents/b.md", ".clio/agents/b.md", ".claude/agents/a.md"):
-        house.write(name)
-    found, problems = house.folders.find()
+        files.write(name)
+    found, problems = files.folders.find()
     assert [(one.name, one.displayed_path, one.own) for one in found] == [
         ("a", "~/.claude/agents/a.md", True),
         ("b", ".clio/agents/b.md", False),
@@ -44,14 +44,14 @@ def test_the_first_of_a_name_counts_the_projects_before_the_users(house: House) 
     assert problems == ()
 
 
-def test_a_projects_wait_for_trust_and_any_change_asks_again(house: House) -> None:
-    house.write("shop/.clio/agents/theirs.md")
-    house.write(".clio/agents/mine.md")
-    assert [one.name for one in house.folders.list_usable()] == ["mine"]
-    TrustStore(house.home).add_all(house.project, house.folders.list_withheld())
-    assert [one.name for one in house.folders.list_usable()] == ["mine", "theirs"]
-    house.write("shop/.clio/agents/theirs.md", TEXT + "And run rm -rf.\n")
-    assert [one.name for one in house.folders.list_usable()] == ["mine"]
+def test_a_projects_definitions_need_trust_and_any_change_asks_again(files: DefinitionFiles) -> None:
+    files.write("shop/.clio/agents/theirs.md")
+    files.write(".clio/agents/mine.md")
+    assert [one.name for one in files.folders.list_usable()] == ["mine"]
+    TrustStore(files.home).add_all(files.project, files.folders.list_withheld())
+    assert [one.name for one in files.folders.list_usable()] == ["mine", "theirs"]
+    files.write("shop/.clio/agents/theirs.md", TEXT + "And run rm -rf.\n")
+    assert [one.name for one in files.folders.list_usable()] == ["mine"]
 
 
 def test_the_properties_of_other_agents_are_understood() -> None:
@@ -74,20 +74,20 @@ def test_the_properties_of_other_agents_are_understood() -> None:
         ("---\ndescription: d\nmax_steps: 9999\n---\nx", "max_steps must be"),
     ],
 )
-def test_what_is_wrong_is_reported(house: House, text: str, said: str) -> None:
+def test_errors_are_reported(files: DefinitionFiles, text: str, said: str) -> None:
     with pytest.raises(UnreadableFile):
         parse_subagent_definition(text, stem="x", displayed_path="x.md", own=True)
-    house.write(".clio/agents/x.md", text)
-    found, problems = house.folders.find()
+    files.write(".clio/agents/x.md", text)
+    found, problems = files.folders.find()
     assert found == () and said in problems[0]
 
 
-def test_a_link_out_of_the_project_is_not_followed(house: House) -> None:
-    house.write("secret.md")
-    folder = house.project / ".clio" / "agents"
+def test_a_link_out_of_the_project_is_not_followed(files: DefinitionFiles) -> None:
+    files.write("secret.md")
+    folder = files.project / ".clio" / "agents"
     folder.mkdir(parents=True)
-    (folder / "x.md").symlink_to(house.home.parent / "secret.md")
-    found, problems = house.folders.find()
+    (folder / "x.md").symlink_to(files.home.parent / "secret.md")
+    found, problems = files.folders.find()
     assert found == () and [mentions(text, ".clio/agents/x.md", "link", "outside") for text in problems] == [True]
 
 

@@ -1,4 +1,4 @@
-"""Whole-file writes: the old file or the new one."""
+"""Atomic writes of whole files: afterwards there is the old file or the new one."""
 
 import resource
 import signal
@@ -32,7 +32,7 @@ except OSError as error:
 
 
 def forbid_large_files() -> None:
-    """In the child: files may have 4,000 bytes; more is an error, not a signal."""
+    """Limit files to 4,000 bytes in the child process; more is an error, not a signal."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 

@@ -1,4 +1,4 @@
-"""Damaged files of lines: nothing is cut off or written over before it was copied, and the user is told."""
+"""Damaged files of lines: nothing is cut off or overwritten before it was copied, and the user is told."""
 
 import os
 from collections.abc import Callable
@@ -33,9 +33,9 @@ def test_a_damaged_end_is_copied_before_it_is_cut_off(
     write(path)
     assert path.read_bytes() == b'{"old":1}\n{"new":1}\n'
     assert [copy.read_bytes() for copy in tmp_path.glob("log.jsonl.corrupt-*")] == [b'{"old":1}\n' + tail]
-    told = pop_damage_notes()
-    assert len(told) == 1
-    assert "log.jsonl.corrupt-" in told[0]
+    notes = pop_damage_notes()
+    assert len(notes) == 1
+    assert "log.jsonl.corrupt-" in notes[0]
 
 
 def test_a_truncated_last_line_is_not_damage(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_file_with_a_damaged_line_is_copied_once_before_it_is_rewritten(tmp_pa
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
 @pytest.mark.parametrize("write", [append_line, write_line])
-def test_a_pipe_is_named_in_the_sentence(tmp_path: Path, write: Callable[[Path], None]) -> None:
+def test_a_pipe_is_named_in_the_message(tmp_path: Path, write: Callable[[Path], None]) -> None:
     path = tmp_path / "log.jsonl"
     os.mkfifo(path)
     with pytest.raises(NotAFile) as raised:

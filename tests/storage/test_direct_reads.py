@@ -1,4 +1,4 @@
-"""Files that others may have put in place are opened only through functions that refuse pipes and devices."""
+"""Files that others may have created are opened only through functions that refuse pipes and devices."""
 
 # pyright: reportPrivateUsage=false
 
@@ -94,7 +94,7 @@ READS_DIRECTLY = {
     "config/trust.py": "opened to be written",
     "entrypoints/acp/server.py": "the null device",
 }
-"""Modules that open files with Python's own functions, and why none of them waits for a pipe."""
+"""Modules that open files with Python's own functions, and why none of them can wait for a pipe."""
 
 
 def _opens_directly(call: ast.Call) -> bool:
@@ -113,7 +113,7 @@ def _opens_directly(call: ast.Call) -> bool:
             return False
 
 
-def test_every_module_that_opens_files_itself_says_why_none_is_a_pipe() -> None:
+def test_every_module_that_opens_files_itself_gives_the_reason() -> None:
     found = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
@@ -126,7 +126,7 @@ def test_every_module_that_opens_files_itself_says_why_none_is_a_pipe() -> None:
 
 
 def _make_hostile(folder: Path) -> Path:
-    """A folder as an archive unpacks it: pipes in the places of files that clio reads without being asked."""
+    """Make a folder as unpacked from an archive: pipes in place of files that clio reads automatically."""
     data = folder / "data"
     data.mkdir()
     (folder / ".git").write_text("gitdir: data\n", encoding="utf-8")
@@ -156,9 +156,9 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 @POSIX
 @pytest.mark.parametrize("name", READERS)
-def test_a_pipe_in_the_place_of_a_file_does_not_hold_clio_up(tmp_path: Path, name: str) -> None:
+def test_a_pipe_in_place_of_a_file_does_not_block_clio(tmp_path: Path, name: str) -> None:
     root = _make_hostile(tmp_path)
-    # A process of its own: one that waits for a pipe cannot be interrupted in a thread.
+    # A separate process, because one that waits for a pipe cannot be interrupted in a thread.
     child = os.fork()
     if child == 0:
         try:
@@ -172,7 +172,7 @@ def test_a_pipe_in_the_place_of_a_file_does_not_hold_clio_up(tmp_path: Path, nam
 
 
 def _wait(child: int) -> int:
-    """The exit code of a process; -1 if it had to be killed."""
+    """Return the exit code of a process; -1 if it had to be killed."""
     found: list[int] = []
 
     def has_ended() -> bool:
@@ -189,7 +189,7 @@ def _wait(child: int) -> int:
 
 @POSIX
 @pytest.mark.parametrize("name", ["gitdir", "commondir", "HEAD", "config"])
-def test_git_is_not_called_where_a_linked_folder_has_a_pipe(tmp_path: Path, name: str) -> None:
+def test_git_is_not_called_if_a_linked_folder_contains_a_pipe(tmp_path: Path, name: str) -> None:
     (tmp_path / ".git").write_text("gitdir: data\n", encoding="utf-8")
     data = tmp_path / "data"
     subprocess.run(["git", "init", "-q", "--bare", str(data)], check=True)
@@ -202,7 +202,7 @@ def test_git_is_not_called_where_a_linked_folder_has_a_pipe(tmp_path: Path, name
 
 
 @POSIX
-def test_completions_pass_over_a_pipe(tmp_path: Path) -> None:
+def test_completions_skip_a_pipe(tmp_path: Path) -> None:
     marks = tmp_path / ".git" / "worktrees"
     for name in ("a", "b"):
         (marks / name).mkdir(parents=True)
@@ -211,14 +211,14 @@ def test_completions_pass_over_a_pipe(tmp_path: Path) -> None:
     assert list(KINDS["worktrees"](tmp_path, tmp_path)) == [("fix-login", "")]
 
 
-def test_a_file_that_seems_endless_is_not_read_whole(tmp_path: Path) -> None:
+def test_an_apparently_endless_file_is_not_read_completely(tmp_path: Path) -> None:
     with (tmp_path / ".git").open("wb") as file:
         file.truncate(1 << 40)  # a sparse file, as an archive can contain
     assert find_worktree_link(tmp_path) is None
     assert list(iter_git_folders(tmp_path)) == []
 
 
-def test_a_large_hook_that_was_changed_is_another_one(tmp_path: Path) -> None:
+def test_a_changed_large_hook_counts_as_another_one(tmp_path: Path) -> None:
     hook = tmp_path / "post-checkout"
     hook.write_bytes(b"x" * 2_000_000)
     before = _hash_hook(hook)

@@ -1,4 +1,4 @@
-"""Versioned documents: shared, migrated, never mangled, never overwritten when they do not parse."""
+"""Versioned documents: shared, migrated, never damaged, never overwritten if they cannot be parsed."""
 
 import subprocess
 import sys
@@ -62,7 +62,7 @@ def test_no_file_is_no_document(tmp_path: Path) -> None:
     assert load_document(tmp_path / "none.json", NOTES) is None
 
 
-def test_older_versions_are_migrated_and_unknown_fields_survive(tmp_path: Path) -> None:
+def test_older_versions_are_migrated_and_unknown_fields_kept(tmp_path: Path) -> None:
     path = tmp_path / "notes.json"
     write(path, {"version": 1, "text": "old", "mine": {"a": [1]}})
     update_document(path, NOTES, lambda notes: Notes((*notes.texts, "new"), 2))

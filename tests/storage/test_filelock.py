@@ -1,4 +1,4 @@
-"""A lock has one holder, also when a process dies."""
+"""A lock has one holder, even if a process dies."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ for _ in range(100):
 
 @pytest.fixture
 def other(tmp_path: Path):
-    """A process that holds `tmp_path / "lock"`."""
+    """Start a process that holds `tmp_path / "lock"`."""
     child = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path / "lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -51,7 +51,7 @@ def test_a_lock_is_refused_while_another_process_holds_it(tmp_path: Path, other:
     assert owner.hostname and owner.timestamp > 0
 
 
-def test_a_dead_owner_is_taken_over(tmp_path: Path, other: "subprocess.Popen[bytes]") -> None:
+def test_a_lock_of_a_dead_process_is_taken_over(tmp_path: Path, other: "subprocess.Popen[bytes]") -> None:
     other.kill()
     other.wait()
     path = tmp_path / "lock"
@@ -106,7 +106,7 @@ def test_a_file_without_an_owner_locks_nothing(tmp_path: Path) -> None:
         assert read_owner(path).pid == os.getpid()
 
 
-def test_an_owner_that_cannot_be_read_has_no_number(tmp_path: Path) -> None:
+def test_an_unreadable_owner_has_no_number(tmp_path: Path) -> None:
     assert read_owner(tmp_path / "none") == LockOwner()
 
 

@@ -1,4 +1,4 @@
-"""Private folders that git leaves alone."""
+"""Private folders that git ignores."""
 
 import errno
 import stat
@@ -56,7 +56,7 @@ def test_the_users_own_gitignore_decides(tmp_path: Path) -> None:
 
 
 def test_the_folder_never_exists_without_its_gitignore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed just then, git would see all that the next clio puts there."""
+    """If clio were killed at that moment, git would see everything that the next clio writes there."""
     root = tmp_path / ".clio"
 
     def write(path: Path, data: bytes, mode: int, *, durable: bool) -> None:

@@ -1,4 +1,4 @@
-"""Lines survive a file cut off or damaged at its end."""
+"""Complete lines are kept if a file is cut off or damaged at its end."""
 
 import resource
 import signal
@@ -23,7 +23,7 @@ def test_a_missing_file_has_no_lines(tmp_path: Path) -> None:
     assert read_lines(tmp_path / "none") == SplitLines(lines=())
 
 
-def test_a_last_line_without_end_counts_if_it_is_complete() -> None:
+def test_a_last_line_without_a_line_break_counts_if_it_is_complete() -> None:
     assert split_lines(b'{"a":1}\n{"b":2}') == SplitLines(lines=(b'{"a":1}', b'{"b":2}'))
     assert split_lines(b'{"a":1}\n{"b":') == SplitLines(lines=(b'{"a":1}',), truncated=b'{"b":')
 
@@ -67,7 +67,7 @@ def test_a_file_cut_anywhere_keeps_its_complete_lines(values: list[dict[str, str
 
 
 @given(st.binary())
-def test_no_bytes_break_reader_or_writer(junk: bytes) -> None:
+def test_any_bytes_are_tolerated_by_reader_and_writer(junk: bytes) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a"
         path.write_bytes(junk)
@@ -120,7 +120,7 @@ def test_lines_are_appended_after_the_last_complete_line(tmp_path: Path) -> None
     assert path.read_bytes() == b"1\n2\n3\n"
 
 
-def test_lines_are_added_all_or_none(tmp_path: Path) -> None:
+def test_all_lines_are_added_or_none(tmp_path: Path) -> None:
     path = tmp_path / "a"
     append_lines(path, [b"1"])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,4 +1,4 @@
-"""Files of a project are opened only where they are ordinary, bounded, and inside of it; JSON is bounded in depth."""
+"""Files of a project are opened only if they are regular, limited in size, and inside it; JSON is limited in depth."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def test_a_link_inside_the_project_is_read_and_one_that_leaves_is_not(root: Path) -> None:
+def test_a_link_inside_the_project_is_read_and_one_that_leads_outside_is_not(root: Path) -> None:
     (root / "a").write_bytes(b"text")
     (root / "in").symlink_to("a")
     (root / "out").symlink_to("../secret")
@@ -58,7 +58,7 @@ def test_decoding_raises_one_error_whatever_the_data_is(data: bytes | str) -> No
 
 
 @pytest.mark.parametrize("open_, close", [("[", "]"), ('{"a":', "}")])
-def test_depth_has_a_limit_and_brackets_in_texts_do_not_count(open_: str, close: str) -> None:
+def test_depth_has_a_limit_and_brackets_in_strings_do_not_count(open_: str, close: str) -> None:
     inner = '"' + "[{" * 500 + '"'
     decode_json(open_ * MAX_DEPTH + inner + close * MAX_DEPTH)
     for depth in (MAX_DEPTH + 1, 10_000):

@@ -1,4 +1,4 @@
-"""Errors of the operating system, in words that help; and the file they are about."""
+"""Messages for errors of the operating system, with the file they concern."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ def test_an_unknown_error_keeps_its_text_without_its_number() -> None:
     assert error_reason(error) == "too many levels"
 
 
-def test_a_clause_of_a_longer_sentence() -> None:
+def test_the_reason_as_a_clause_of_a_longer_sentence() -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "/p/a.json")
     assert error_cause(full) == "the disk is full ('/p/a.json')"
     nameless = OSError(errno.EFBIG, "File too large")

@@ -10,25 +10,25 @@ ENV = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"
 
 
 def git(folder: Path, *words: str, stdin: bytes = b"") -> str:
-    """What git prints."""
+    """Run git and return its output."""
     done = subprocess.run(["git", *words], cwd=folder, env=ENV, input=stdin, capture_output=True, check=True)
     return done.stdout.decode("utf-8", "replace").strip()
 
 
 def make_remote(folder: Path) -> Path:
-    """An empty bare repository."""
+    """Make an empty bare repository."""
     git(folder, "init", "--quiet", "--bare", "--initial-branch=main", "remote.git")
     return folder / "remote.git"
 
 
 def make_machines(folder: Path, count: int, identity: str = "") -> list[Machine]:
-    """So many machines of one user, with a remote."""
+    """Make this many machines of one user, with a remote."""
     remote = make_remote(folder)
     return [Machine(folder, number, remote, 0.0, identity) for number in range(count)]
 
 
 def read_remote(remote: Path) -> dict[str, str]:
-    """Every file of the remote with its text."""
+    """Return every file of the remote with its text."""
     names = git(remote, "ls-tree", "-r", "--name-only", "main").splitlines()
     return {name: git(remote, "show", f"main:{name}") for name in names}
 

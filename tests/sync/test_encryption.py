@@ -70,7 +70,7 @@ def test_a_remote_cannot_turn_encryption_off(tmp_path: Path) -> None:
     assert "another memory" not in "".join(read_remote(tmp_path / "remote.git").values())
 
 
-def test_without_the_key_nobody_can_make_or_rename_a_record(tmp_path: Path) -> None:
+def test_without_the_key_nobody_can_create_or_rename_a_record(tmp_path: Path) -> None:
     [one] = make_machines(tmp_path, 1, make_identity())
     add(one, "a memory")
     one.synchronize()
@@ -97,7 +97,7 @@ def git_bytes(remote: Path, name: str) -> bytes:
     return subprocess.run(["git", "show", f"main:{name}"], cwd=remote, capture_output=True, check=True).stdout
 
 
-def test_received_sessions_are_the_users_own_where_only_a_machine_with_the_key_can_write(tmp_path: Path) -> None:
+def test_received_sessions_are_the_users_own_if_only_machines_with_the_key_can_write(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2, make_identity())
     for machine in (one, two):
         settings = machine.files.settings()

@@ -1,4 +1,4 @@
-"""What a remote brings is data: nothing outside the stores is written, nothing is run, valid records still arrive."""
+"""Data of a remote cannot write outside the stores or run anything, and valid records still arrive."""
 
 # pyright: reportPrivateUsage=false
 
@@ -22,7 +22,7 @@ PROJECT = f"project:{IDENTITY}"
 
 
 def seal(key: Key, value: object, /, **fields: object) -> tuple[str, str, bytes]:
-    """A file of a record, with a name that is right."""
+    """Return the file of a record, with a correct name."""
     sealer = Sealer()
     state = State(stamp=2e9, digest=compute_digest(value))
     data = sealer.encode(Record(key=key, state=state, value=value))
@@ -106,7 +106,7 @@ def test_links_paths_and_files_of_other_kinds_write_nothing(one: Machine, tmp_pa
         ("config", "approve", "all"),
     ),
 )
-def test_records_that_clio_would_not_write_are_left_out(
+def test_records_that_clio_would_not_write_are_skipped(
     one: Machine, tmp_path: Path, store: str, id: str, value: object
 ) -> None:
     before = list_tree(tmp_path)
@@ -122,14 +122,12 @@ def test_records_that_clio_would_not_write_are_left_out(
 
 
 @pytest.mark.parametrize("fields", ({"stamp": -1}, {"stamp": 1e300}, {"life": -1}, {"life": 10**9}, {"version": 2}))
-def test_times_and_counts_that_are_not_valid_are_refused(
-    one: Machine, tmp_path: Path, fields: dict[str, object]
-) -> None:
+def test_invalid_times_and_counts_are_refused(one: Machine, tmp_path: Path, fields: dict[str, object]) -> None:
     commit(tmp_path / "remote.git", [seal(Key("user", "memory", "m1"), memory("m1"), **fields)])
     assert (report := one.synchronize()).received == 0 and report.problems
 
 
-def test_control_characters_are_removed_from_what_arrives(one: Machine, tmp_path: Path) -> None:
+def test_control_characters_are_removed_from_received_text(one: Machine, tmp_path: Path) -> None:
     text = "\x1b]52;c;ZXZpbA==\x07 clear\x1b[2J\u202e it"
     commit(
         tmp_path / "remote.git",
@@ -222,7 +220,7 @@ def test_a_remote_with_files_checks_nothing_out(one: Machine, tmp_path: Path) ->
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX")
-def test_a_tree_that_lists_millions_of_files_fills_no_memory(
+def test_a_tree_that_lists_millions_of_files_needs_little_memory(
     one: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[int] = []
@@ -269,14 +267,14 @@ def test_large_files_are_read_one_after_the_other_and_written_by_several_runs(
     for number in range(6):
         add(one, f"memory {number} " + "x" * 700)
     one.synchronize()
-    taken = [other.synchronize() for _ in range(7)]
-    assert [report.received for report in taken] == [1] * 6 + [0]
-    assert [report.waiting for report in taken] == [5, 4, 3, 2, 1, 0, 0]
+    counts = [other.synchronize() for _ in range(7)]
+    assert [report.received for report in counts] == [1] * 6 + [0]
+    assert [report.waiting for report in counts] == [5, 4, 3, 2, 1, 0, 0]
     assert len(texts(other)) == 6 and max(read) < 3_000
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX")
-def test_a_download_that_never_ends_is_stopped(one: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_download_is_stopped(one: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repository, "MAX_FETCH_BYTES", 512 * 100)
     commit(tmp_path / "remote.git", [("100644", "noise", os.urandom(300_000))])
     with pytest.raises(ClioError):
@@ -284,7 +282,7 @@ def test_a_download_that_never_ends_is_stopped(one: Machine, tmp_path: Path, mon
     assert texts(one) == ["a memory of this machine"]
 
 
-def test_a_repository_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_repository_with_other_content_is_refused(tmp_path: Path) -> None:
     [one] = make_machines(tmp_path, 1)
     remote = tmp_path / "remote.git"
     tree = git(remote, "mktree", stdin=b"")
@@ -301,13 +299,13 @@ def test_a_repository_of_something_else_is_refused(tmp_path: Path) -> None:
     ("ext::sh -c 'touch owned'", "-u/tmp/x", "", "http://example.org/x", "git://example.org/x", "https://a:b@example.org/x",
      "fd::17", "a\nb"),
 )  # fmt: skip
-def test_addresses_that_run_programs_or_are_readable_by_others_are_refused(address: str) -> None:
+def test_urls_that_run_programs_or_are_public_are_refused(address: str) -> None:
     with pytest.raises(UserError):
         check_remote(address)
 
 
 @pytest.mark.parametrize("address", ("git@example.org:me/x.git", "https://example.org/x", "ssh://git@example.org:22/x"))
-def test_addresses_of_private_repositories_are_accepted(address: str) -> None:
+def test_urls_of_private_repositories_are_accepted(address: str) -> None:
     assert check_remote(address) == address
 
 

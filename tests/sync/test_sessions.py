@@ -1,4 +1,4 @@
-"""Sessions of chosen projects on several machines: one conversation, without secrets, and no continuation is lost."""
+"""Sessions of chosen projects on several machines: one conversation, without secrets, without losing a continuation."""
 
 import os
 from pathlib import Path
@@ -73,8 +73,8 @@ def test_without_encryption_a_received_session_counts_as_text_of_others(two: lis
     assert store_of(one).is_own(session.id) and not store_of(other).is_own(session.id)
 
 
-def test_a_session_that_was_continued_elsewhere_is_no_longer_the_users_own(two: list[Machine]) -> None:
-    """Whoever can write into the repository could otherwise put words into the user's mouth."""
+def test_a_session_continued_elsewhere_is_no_longer_the_users_own(two: list[Machine]) -> None:
+    """Otherwise anyone who can write to the repository could add statements of the user."""
     one, other = two
     session = store_of(one).new(one.project)
     talk(session, "first")
@@ -96,7 +96,7 @@ def test_a_session_that_was_continued_elsewhere_is_no_longer_the_users_own(two: 
     assert [machine.synchronize().sent for machine in two] == [0, 0]
 
 
-def test_the_latest_session_is_not_one_that_was_continued_elsewhere_and_the_user_is_told(two: list[Machine]) -> None:
+def test_the_latest_session_is_not_one_continued_elsewhere_and_the_user_is_told(two: list[Machine]) -> None:
     one, other = two
     talk(mine := store_of(one).new(one.project), "mine")
     talk(session := store_of(one).new(one.project), "first")
@@ -124,7 +124,7 @@ def test_a_session_continued_on_both_machines_is_kept_twice(two: list[Machine]) 
         assert "on one" in found and "on the other" in found
 
 
-def test_secrets_pictures_folders_and_hidden_reasoning_stay(two: list[Machine], tmp_path: Path) -> None:
+def test_secrets_pictures_folders_and_hidden_reasoning_are_not_sent(two: list[Machine], tmp_path: Path) -> None:
     one, _ = two
     session = store_of(one).new(one.project, name="about hunter22")
     session.append(
@@ -154,7 +154,7 @@ def test_an_open_session_waits(two: list[Machine]) -> None:
     session = store_of(one).new(one.project)
     talk(session, "first")
     meet(one, other)
-    store_of(other).record_own(session.id)  # else opening it adds a message
+    store_of(other).record_own(session.id)  # otherwise opening it adds a message
     running = store_of(other).open(session.id)
     talk(store_of(one).open(session.id), "second")
     one.synchronize()
@@ -185,7 +185,7 @@ def test_a_deleted_session_is_deleted_everywhere(two: list[Machine]) -> None:
         ("s1", {"outputs": {"../../x": "text"}}),
     ),
 )
-def test_sessions_that_clio_would_not_write_are_left_out(
+def test_sessions_that_clio_would_not_write_are_skipped(
     two: list[Machine], tmp_path: Path, id: str, value: object
 ) -> None:
     one, _ = two

@@ -74,7 +74,7 @@ def test_the_later_change_wins_and_the_other_stays_in_the_archive(tmp_path: Path
     assert "the build takes 2 minutes" in [version.record.content for version in one.store.history(project_id)]
 
 
-def test_forgetting_wins_over_a_change_and_undo_brings_it_back_everywhere(tmp_path: Path) -> None:
+def test_forgetting_wins_over_a_change_and_undo_restores_it_everywhere(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     ids = [add(one, "the cache is in memory"), add(one, "tests need a database", "discovery")]
     meet(one, two)
@@ -99,7 +99,7 @@ def test_two_texts_with_one_id_are_both_kept(tmp_path: Path) -> None:
     assert one.contents() == two.contents()
 
 
-def test_a_memory_that_was_changed_while_a_team_shared_it_keeps_its_new_text(tmp_path: Path) -> None:
+def test_a_memory_changed_while_a_team_shared_it_keeps_its_new_text(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     ids = [add(one, f"service {number} listens on port {5000 + number}", "discovery") for number in range(12)]
     meet(one, two)
@@ -125,7 +125,7 @@ def test_the_same_text_found_on_two_machines_is_one_memory(tmp_path: Path) -> No
     assert texts(one) == texts(two) == ["the build needs ten minutes"]
 
 
-def test_a_full_disk_is_reported_and_the_next_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_and_the_next_run_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = make_machines(tmp_path, 2)
     add(one, "a memory")
     one.synchronize()
@@ -147,7 +147,7 @@ def test_a_full_disk_is_reported_and_the_next_run_goes_on(tmp_path: Path, monkey
     assert texts(one) == texts(two) == ["a memory", "another one"]
 
 
-def test_undo_passes_over_what_came_from_another_machine(tmp_path: Path) -> None:
+def test_undo_skips_changes_of_another_machine(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     add(two, "stated here")
     add(one, "stated there")
@@ -156,7 +156,7 @@ def test_undo_passes_over_what_came_from_another_machine(tmp_path: Path) -> None
     assert texts(two) == ["stated there"]
 
 
-def test_a_lost_or_damaged_file_is_filled_again_and_deletes_nothing(tmp_path: Path) -> None:
+def test_a_lost_or_damaged_file_is_restored_and_deletes_nothing(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     for part in ("parser", "cache", "importer", "scheduler", "web server", "installer", "logger", "updater"):
         add(one, f"the {part} is written in Rust")
@@ -177,7 +177,7 @@ def test_a_lost_or_damaged_file_is_filled_again_and_deletes_nothing(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", ["discovery", "fact", "keyed note"])
-def test_what_was_forgotten_stays_so_however_much_it_was(tmp_path: Path, kind: str) -> None:
+def test_forgotten_memories_stay_forgotten_however_many(tmp_path: Path, kind: str) -> None:
     one, two = make_machines(tmp_path, 2)
     for number in range(6):
         if kind == "keyed note":
@@ -195,7 +195,7 @@ def test_what_was_forgotten_stays_so_however_much_it_was(tmp_path: Path, kind: s
     assert {record.id for record in two.store.records()} == {kept, forgotten[-1]}
 
 
-def test_a_damaged_file_brings_back_only_what_was_not_forgotten(tmp_path: Path) -> None:
+def test_a_damaged_file_restores_only_what_was_not_forgotten(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     ids = [add(one, f"service {number} listens on port {5000 + number}", "discovery") for number in range(8)]
     meet(one, two)
@@ -206,7 +206,7 @@ def test_a_damaged_file_brings_back_only_what_was_not_forgotten(tmp_path: Path) 
     assert {record.id for record in one.store.records()} == {record.id for record in two.store.records()} == {*ids[3:]}
 
 
-def test_secrets_are_replaced_before_they_leave(tmp_path: Path) -> None:
+def test_secrets_are_redacted_before_they_are_sent(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     add(one, "the password is hunter22")
     one.store.add(MemoryDraft(kind="solution", content="login fails", solution="use hunter22"), SAID)
@@ -218,7 +218,7 @@ def test_secrets_are_replaced_before_they_leave(tmp_path: Path) -> None:
     assert "the password is [secret]" in texts(two)
 
 
-def test_settings_servers_hooks_and_trust_stay_on_the_machine(tmp_path: Path) -> None:
+def test_settings_servers_hooks_and_trust_are_not_sent(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     for name in ("config.yaml", "mcp.yaml", "hooks.yaml", "trust.json"):
         (one.home / name).write_text("only-here: true\n", encoding="utf-8")
@@ -246,7 +246,7 @@ def test_a_replaced_branch_loses_nothing(tmp_path: Path) -> None:
     assert texts(one) == texts(two) == texts(three) == ["stated first", "stated later"]
 
 
-def test_a_remote_that_cannot_be_reached_changes_nothing_and_says_why(tmp_path: Path) -> None:
+def test_an_unreachable_remote_changes_nothing_and_the_reason_is_reported(tmp_path: Path) -> None:
     [one] = make_machines(tmp_path, 1)
     add(one, "a memory")
     (tmp_path / "remote.git").rename(tmp_path / "away.git")
@@ -321,12 +321,12 @@ def test_a_change_made_while_others_arrive_is_not_overwritten(tmp_path: Path, mo
 
 
 class Killed(BaseException):
-    """Ends a run as SIGKILL does: nothing after it is written."""
+    """Ends a run as SIGKILL does: nothing is written after it."""
 
 
 @pytest.mark.parametrize("kind", ["fact", "discovery"])
 @pytest.mark.parametrize("is_deleted", [False, True])
-def test_a_memory_changed_after_a_killed_run_stays_only_if_the_run_had_deleted_it(
+def test_a_memory_changed_after_a_killed_run_is_kept_only_if_the_run_had_deleted_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, is_deleted: bool
 ) -> None:
     one, two = make_machines(tmp_path, 2)
@@ -355,7 +355,7 @@ def test_a_memory_changed_after_a_killed_run_stays_only_if_the_run_had_deleted_i
 
 
 @pytest.mark.sampled
-def test_killed_at_any_change_of_the_disk_it_goes_on(tmp_path: Path) -> None:
+def test_a_run_killed_at_any_file_system_call_is_continued(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     for number in range(3):
         add(one, f"of one {number * 7919}", "fact" if number else "discovery")
@@ -384,7 +384,7 @@ def test_machines_that_are_killed_at_random_end_up_equal(tmp_path: Path, seed: i
     assert found["added"] and found["changed"]
 
 
-def test_a_signal_in_the_middle_of_a_push_changes_no_outcome(tmp_path: Path) -> None:
+def test_a_signal_in_the_middle_of_a_push_does_not_affect_the_result(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     add(one, "a memory")
     child = one.start(push=True)
@@ -394,7 +394,7 @@ def test_a_signal_in_the_middle_of_a_push_changes_no_outcome(tmp_path: Path) -> 
     assert texts(two) == ["a memory"]
 
 
-def test_without_init_it_is_off(tmp_path: Path) -> None:
+def test_without_init_synchronization_is_off(tmp_path: Path) -> None:
     [one] = make_machines(tmp_path, 1)
     one.files.settings_path.unlink()
     with pytest.raises(UserError):

@@ -15,7 +15,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 
 
 def clio(home: Path, project: Path, *words: str, code: int = 0, **env: str) -> str:
-    """What it prints; HOME and the project are those of one machine."""
+    """Run clio with the home folder and the project of one machine; return its output."""
     env = {**os.environ, "HOME": str(home), "CLIO_HOME": str(home / ".clio"), **env}
     command = [sys.executable, "-m", "clio", *words, "--cwd", str(project)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
@@ -25,7 +25,7 @@ def clio(home: Path, project: Path, *words: str, code: int = 0, **env: str) -> s
 
 @pytest.fixture
 def places(tmp_path: Path) -> list[tuple[Path, Path]]:
-    """Home and project of two machines, whose project has one remote under two addresses."""
+    """Return home and project of two machines, whose project has one remote under two URLs."""
     found: list[tuple[Path, Path]] = []
     for number, address in enumerate(("git@example.org:me/app.git", "https://example.org/me/app")):
         home, project = tmp_path / f"home{number}", tmp_path / f"app{number}"
@@ -57,7 +57,7 @@ def test_two_machines_from_init_to_off(tmp_path: Path, places: list[tuple[Path, 
     assert "off" in clio(*two, "sync", "status") and "the token of staging" in clio(*two, "memory", "list")
 
 
-def test_synchronized_memory_is_not_wiped_since_it_would_come_back(
+def test_synchronized_memory_is_not_wiped_because_it_would_come_back(
     tmp_path: Path, places: list[tuple[Path, Path]]
 ) -> None:
     clio(*places[0], "memory", "remember", "the build needs ten minutes")
@@ -77,7 +77,7 @@ def test_init_asks_whether_the_remote_is_private(tmp_path: Path, places: list[tu
     assert "off" in clio(*places[0], "sync", "status")
 
 
-def test_a_project_needs_a_remote_or_a_name_and_only_the_users_memory(
+def test_a_project_needs_a_remote_or_a_name_unless_only_user_memory_is_synchronized(
     tmp_path: Path, places: list[tuple[Path, Path]]
 ) -> None:
     home, _ = places[0]
@@ -93,9 +93,7 @@ def test_a_project_needs_a_remote_or_a_name_and_only_the_users_memory(
     assert "came with the project" in clio(home, plain, "sync", "project", "--as", "plain", code=2)
 
 
-def test_encryption_gives_the_key_to_machines_that_are_handed_it(
-    tmp_path: Path, places: list[tuple[Path, Path]]
-) -> None:
+def test_encryption_works_on_machines_that_get_the_key(tmp_path: Path, places: list[tuple[Path, Path]]) -> None:
     pytest.importorskip("pyrage", reason="pyrage is not installed")
     remote, (one, two) = make_remote(tmp_path), places
     clio(*one, "prefs", "add", "always use tabs")
@@ -118,5 +116,5 @@ def test_encryption_gives_the_key_to_machines_that_are_handed_it(
         ("", ""),
     ),
 )
-def test_a_project_is_known_by_host_and_path_of_its_remote(address: str, identity: str) -> None:
+def test_a_project_is_identified_by_host_and_path_of_its_remote(address: str, identity: str) -> None:
     assert normalize_address(address) == identity

@@ -1,4 +1,4 @@
-"""What a question says: words of every day apart, other names for a thing, misspelt words, the parts of names."""
+"""Words of a question: everyday words, synonyms, misspellings, parts of names."""
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,7 @@ def test_question_words_are_listed_once_in_order_without_fillers() -> None:
     ]
 
 
-def test_of_words_for_the_same_thing_only_the_first_counts() -> None:
+def test_of_synonyms_only_the_first_counts() -> None:
     assert [word.text for word in parse_question_words("is the db the database?")] == ["db"]
 
 
@@ -53,13 +53,13 @@ def test_everyday_words_are_marked_as_common() -> None:
     assert not is_common_term("用户")
 
 
-def test_a_question_has_the_forms_a_memory_may_have() -> None:
+def test_a_question_has_the_word_forms_a_memory_may_have() -> None:
     [word] = parse_question_words("db")
     assert {stem_word("database"), stem_word("postgres"), stem_word("sqlite")} <= word.forms
     assert stem_word("sqlite") not in word.synonyms
 
 
-def test_a_kind_has_members_and_a_member_no_kind() -> None:
+def test_a_general_term_includes_specific_ones_but_not_the_reverse() -> None:
     assert stem_word("neovim") in list_members_of_kind(stem_word("editor"))
     assert list_members_of_kind(stem_word("neovim")) == frozenset()
     assert stem_word("editor") not in expand_query_word(stem_word("neovim"))
@@ -71,7 +71,7 @@ def test_synonyms_of_a_question_word_are_mutual_and_include_those_of_the_vectors
     assert all(stem_word(word) in expand_query_word(other) for other in expand_query_word(stem_word(word)))
 
 
-def test_a_long_question_is_read_at_its_ends() -> None:
+def test_of_a_long_question_both_ends_are_read() -> None:
     said = {word.text for word in parse_question_words("first " + "middle " * MAX_QUESTION_CHARS + " last")}
     assert said == {"first", "middle", "last"}
     assert "hidden" not in {
@@ -90,14 +90,14 @@ def test_a_long_question_is_read_at_its_ends() -> None:
         ("日本語 кириллица", []),
     ],
 )
-def test_names_have_parts(text: str, expected: list[str]) -> None:
+def test_names_are_split_into_parts(text: str, expected: list[str]) -> None:
     assert split_identifiers(text) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("Which port?", True), ("  how so", True), ("whichever", False), ("run", False)]
 )
-def test_a_question_after_something_begins_so(text: str, expected: bool) -> None:
+def test_question_beginnings_are_recognized(text: str, expected: bool) -> None:
     assert is_question(text) is expected
 
 
@@ -121,7 +121,7 @@ def test_one_typing_mistake_is_a_misspelling(one: str, other: str, expected: boo
 
 
 @given(known=st.lists(LETTERS, max_size=8), word=LETTERS)
-def test_the_index_of_known_words_finds_what_comparing_each_would(known: list[str], word: str) -> None:
+def test_the_index_of_known_words_finds_what_comparing_each_would_find(known: list[str], word: str) -> None:
     index = SpellingIndex()
     for one in known:
         index.add(one)

@@ -1,4 +1,4 @@
-"""Twice encoded text is mended, and nothing else is."""
+"""Doubly encoded text is repaired, and other text is unchanged."""
 
 import pytest
 from hypothesis import example, given
@@ -29,7 +29,7 @@ FINE = [
 
 
 def twice(text: str) -> str:
-    """What the mistake makes of a text."""
+    """Return the text encoded twice."""
     return text.encode().decode("latin-1")
 
 

@@ -1,4 +1,4 @@
-"""Every error text: after "clio:" it begins in lower case, on a line of its own with a capital."""
+"""Error texts begin in lower case after "clio:", and with a capital on a line of their own."""
 
 import ast
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def test_an_error_begins_as_its_place_requires() -> None:
         assert begin_lower(begin_upper(text)) == begin_lower(text), place
         lower, upper = begin_lower(text), begin_upper(text)
         if lower[0].isupper() or upper[0].islower():
-            assert lower == upper == text and first in KEPT, place  # a name, written as it always is
+            assert lower == upper == text and first in KEPT, place  # a name, in its usual spelling
 
 
 KEPT = frozenset(

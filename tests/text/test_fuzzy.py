@@ -1,4 +1,4 @@
-"""Which names a few typed characters mean."""
+"""Which names match a few typed characters."""
 
 import random
 
@@ -61,7 +61,7 @@ def test_typing_letter_by_letter_finds_the_same_names(names: list[str], query: s
 
 
 @given(st.text("abAB/_.", min_size=1, max_size=12), st.text("abAB_", min_size=1, max_size=4))
-def test_a_name_matches_just_when_the_characters_are_in_it_in_order(name: str, query: str) -> None:
+def test_a_name_matches_exactly_if_the_characters_are_in_it_in_order(name: str, query: str) -> None:
     text = name if query != query.lower() else name.lower()
     places = iter(text)
     assert (score_match(query, name) is not None) == all(char in places for char in query)

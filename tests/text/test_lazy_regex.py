@@ -1,4 +1,4 @@
-"""Patterns that are compiled late: they find what `re` finds, and the words they are said to need are really needed."""
+"""Lazily compiled patterns find what `re` finds, and the words they declare as necessary really are."""
 
 import gc
 import importlib
@@ -10,13 +10,13 @@ import clio
 from clio.text.lazy_regex import LazyRegex
 from tests.support.rows import each_row
 
-# What a pattern can find is spelled out with this sign for everything that is not one known letter.
+# This sign stands for everything a pattern can match that is not one known letter.
 ANYTHING = "\0"
 MOST = 50_000
 
 
 def lazy_regexes() -> Iterator[tuple[str, LazyRegex]]:
-    """Every pattern with `needs` or `starts` that is an attribute of a module, or in a tuple there."""
+    """Return every pattern with `needs` or `starts` that is an attribute of a module, or in a tuple there."""
     for module in pkgutil.walk_packages(clio.__path__, "clio."):
         if module.name.endswith("__main__"):
             continue
@@ -26,8 +26,8 @@ def lazy_regexes() -> Iterator[tuple[str, LazyRegex]]:
                     yield f"{module.name}.{name}.{number}", one
 
 
-def spelled(parts: object) -> set[str]:
-    """All that the parse of a pattern can find, roughly: what may be missing, or be many letters, is `ANYTHING`."""
+def describe_matches(parts: object) -> set[str]:
+    """Return approximately all that a parsed pattern can match: optional parts and repeats are `ANYTHING`."""
     found = {""}
     for kind, value in parts:  # type: ignore[attr-defined]
         begins = "" in found  # here it matters what a set may be and what may be missing
@@ -35,18 +35,18 @@ def spelled(parts: object) -> set[str]:
             case "LITERAL":
                 more = {chr(value).lower()}
             case "BRANCH":
-                more = set().union(*(spelled(branch) for branch in value[1]))
+                more = set().union(*(describe_matches(branch) for branch in value[1]))
             case "SUBPATTERN":
-                more = spelled(value[3])
+                more = describe_matches(value[3])
             case "ATOMIC_GROUP":
-                more = spelled(value)
+                more = describe_matches(value)
             case "ASSERT":
-                more = {f"{ANYTHING}{one}{ANYTHING}" for one in spelled(value[1])}
+                more = {f"{ANYTHING}{one}{ANYTHING}" for one in describe_matches(value[1])}
             case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if value[0] >= 1:
-                each = spelled(value[2])
+                each = describe_matches(value[2])
                 more = {f"{one * value[0] if len(each) == 1 else one}{ANYTHING}" for one in each}
             case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if begins or is_optional_letter(value):
-                more = {"", *(one if value[1] == 1 else f"{one}{ANYTHING}" for one in spelled(value[2]))}
+                more = {"", *(one if value[1] == 1 else f"{one}{ANYTHING}" for one in describe_matches(value[2]))}
             case "IN":
                 more = members(value)
                 more = more if begins or len(more) < 5 else {ANYTHING}
@@ -65,7 +65,7 @@ def is_optional_letter(repeat: tuple[int, int, list[tuple[object, object]]]) -> 
 
 
 def members(parts: object) -> set[str]:
-    """The ASCII characters of a set, `ANYTHING` for a set of many."""
+    """Return the ASCII characters of a set, `ANYTHING` for a set of many."""
     found: set[str] = set()
     for kind, value in parts:  # type: ignore[attr-defined]
         match str(kind):
@@ -80,28 +80,28 @@ def members(parts: object) -> set[str]:
     return found
 
 
-def test_what_a_pattern_needs_or_begins_with_is_in_all_it_can_find() -> None:
+def test_declared_words_and_beginnings_are_in_all_that_a_pattern_can_match() -> None:
     patterns = dict(lazy_regexes())
     assert len(patterns) > 45
     for name, one in patterns.items():
         parsed = re._parser.parse(one.pattern, one.flags)  # type: ignore[attr-defined]
         without = sorted(
             text
-            for text in spelled(parsed)
+            for text in describe_matches(parsed)
             if not any(need in text for need in one.needs) and not text.startswith(one.starts or "\n")
         )
         assert without[:5] == [], name
         assert all(start == start.lower() and len(start) <= 24 for start in one.starts), name
 
 
-def test_a_word_that_is_not_needed_is_noticed() -> None:
+def test_a_word_that_is_not_necessary_is_detected() -> None:
     parsed = re._parser.parse("(?:never|not) ever|newer")  # type: ignore[attr-defined]
-    assert sorted(text for text in spelled(parsed) if "ever" not in text) == ["newer"]
+    assert sorted(text for text in describe_matches(parsed) if "ever" not in text) == ["newer"]
 
 
 @each_row("text", ["", "gpt-4o", "GPT-oss", "o3", "my-vision", "ſo", "k2", "oo"])
 @each_row("pos", [0, 1])
-def test_it_matches_as_a_pattern_does_where_the_beginnings_are_known(text: str, pos: int) -> None:
+def test_it_matches_like_a_pattern_if_the_beginnings_are_declared(text: str, pos: int) -> None:
     pattern = r"gpt-\w+|o[13]|.*(vision)|s\w"
     for method in ("match", "fullmatch", "search"):
         late = LazyRegex(pattern, re.I, starts="gpt- o1 o3 s", needs="vision")
@@ -109,7 +109,7 @@ def test_it_matches_as_a_pattern_does_where_the_beginnings_are_known(text: str, 
         assert (found and found.span()) == (wanted and wanted.span()), method
 
 
-def test_it_is_not_compiled_for_a_text_that_begins_otherwise() -> None:
+def test_it_is_not_compiled_for_a_text_with_another_beginning() -> None:
     late = LazyRegex("(?:never|always) now", starts="never always")
     assert late.match("not now") is None and late.match("not never now") is None
     assert "match" not in vars(late)
@@ -117,7 +117,7 @@ def test_it_is_not_compiled_for_a_text_that_begins_otherwise() -> None:
 
 
 @each_row("text", ["", "always this", "ALWAYS that", "it is always so", "not at all", "ſtop"])
-def test_it_answers_as_a_pattern_does(text: str) -> None:
+def test_search_gives_the_results_of_a_pattern(text: str) -> None:
     for pattern, needs in (("always", "always"), (r"al\w+s", "al"), (r"stop|always (?P<what>\w+)", "stop always")):
         real = re.compile(pattern, re.I)
         for method in ("match", "search", "fullmatch"):
@@ -130,7 +130,7 @@ def test_it_answers_as_a_pattern_does(text: str) -> None:
         assert [one.span() for one in late.finditer(text)] == [one.span() for one in real.finditer(text)]
 
 
-def test_its_other_methods_answer_as_a_pattern_does() -> None:
+def test_its_other_methods_give_the_results_of_a_pattern() -> None:
     text, real = "never say never, or say nothing", re.compile(r"(never|nothing),? ?")
     for call in (
         lambda one: one.split(text),
@@ -147,18 +147,18 @@ def test_its_other_methods_answer_as_a_pattern_does() -> None:
         assert call(late) == call(real) == call(late)
 
 
-def test_it_is_compiled_where_a_word_is_there_and_not_before() -> None:
+def test_it_is_compiled_only_when_a_declared_word_occurs() -> None:
     late = LazyRegex("(?:never|always) now", needs="never always")
     kept = late.search
     assert late.search("it was a long day") is None
     assert "search" not in vars(late)
     assert late.search("never now") is not None
-    assert late.search == re.compile("(?:never|always) now").search  # from here on it costs what that one costs
+    assert late.search == re.compile("(?:never|always) now").search  # from here on it is as fast as the compiled one
     assert kept("not now, never now") is not None
 
 
 def test_every_pattern_of_clio_can_be_compiled() -> None:
-    """They are not when clio starts; so a mistake in one would wait for whoever comes by first."""
+    """They are not compiled at start, so an error in one would only appear at its first use."""
     for module in pkgutil.walk_packages(clio.__path__, "clio."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)

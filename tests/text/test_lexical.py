@@ -17,7 +17,7 @@ from tests.support.rows import each_row
         ("… --- !", []),
     ],
 )
-def test_words_of_any_script(text: str, found: list[str]) -> None:
+def test_words_of_any_script_are_split(text: str, found: list[str]) -> None:
     assert tokenize(text) == found
 
 
@@ -43,12 +43,12 @@ def test_related_words_have_one_stem(family: str) -> None:
 
 
 @each_row("pair", ["string sting", "status stat", "class clash", "note node", "import impart", "bus but"])
-def test_different_words_stay_different(pair: str) -> None:
+def test_unrelated_words_have_different_stems(pair: str) -> None:
     left, right = pair.split()
     assert stem_word(left) != stem_word(right)
 
 
-def test_stop_words_count_only_where_there_is_nothing_else() -> None:
+def test_stop_words_count_only_if_there_are_no_others() -> None:
     assert extract_terms("why did we choose the atomic writes") == [
         stem_word("choose"),
         stem_word("atomic"),
@@ -57,14 +57,14 @@ def test_stop_words_count_only_where_there_is_nothing_else() -> None:
     assert extract_terms("what was it") == ["what", "was", "it"]
 
 
-def test_rare_words_weigh_more() -> None:
+def test_rare_words_count_more() -> None:
     documents = [{"common"}] * 9 + [{"common", "rare"}]
     weights = compute_rarity(documents, ["common", "rare", "absent"])
     assert 0 < weights["common"] < weights["rare"] < weights["absent"]
     assert compute_coverage(weights, {"rare"}) > compute_coverage(weights, {"common"})
 
 
-def test_phrase_needs_whole_words_in_order() -> None:
+def test_a_phrase_needs_whole_words_in_order() -> None:
     text = tokenize("The token refresh fails")
     assert has_phrase(text, ["token", "refresh"])
     assert not has_phrase(text, ["refresh", "token"])
@@ -73,7 +73,7 @@ def test_phrase_needs_whole_words_in_order() -> None:
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
-def test_coverage_is_a_share(query: str, text: str) -> None:
+def test_coverage_is_a_share_of_the_words(query: str, text: str) -> None:
     weights = compute_rarity([set(extract_terms(text))], set(extract_terms(query)))
     assert 0.0 <= compute_coverage(weights, set(extract_terms(text))) <= 1.0 + 1e-9
     if extract_terms(query):

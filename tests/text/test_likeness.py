@@ -1,4 +1,4 @@
-"""Signatures, buckets and guards: what is found to be alike, and what must never be merged."""
+"""Signatures, buckets and guards: which texts count as similar, and which must never be merged."""
 
 import random
 import subprocess
@@ -25,7 +25,7 @@ WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=5), max_size=12)
 
 
 @given(WORDS, WORDS)
-def test_likeness_is_symmetric_and_one_only_for_the_same(one: list[str], other: list[str]) -> None:
+def test_similarity_is_symmetric_and_one_only_for_equal_sets(one: list[str], other: list[str]) -> None:
     assert compute_jaccard(one, other) == compute_jaccard(other, one)
     assert (compute_jaccard(one, other) == 1.0) == (bool(one) and set(one) == set(other))
     assert estimate_jaccard(compute_signature(one), compute_signature(other)) == estimate_jaccard(
@@ -34,7 +34,7 @@ def test_likeness_is_symmetric_and_one_only_for_the_same(one: list[str], other: 
     assert compute_signature(one) == compute_signature(list(reversed(one)))
 
 
-def test_the_estimate_is_near_the_truth() -> None:
+def test_the_estimate_is_near_the_true_value() -> None:
     rng = random.Random(4)
     errors: list[float] = []
     for trial in range(300):
@@ -48,7 +48,7 @@ def test_the_estimate_is_near_the_truth() -> None:
     assert sum(errors) / len(errors) < 0.06
 
 
-def test_buckets_find_what_is_alike_as_often_as_the_formula_says() -> None:
+def test_buckets_find_similar_texts_as_often_as_the_formula_says() -> None:
     rng = random.Random(6)
     for shared, total in ((10, 12), (8, 12), (7, 13), (3, 17)):  # of ten words each
         found = 0

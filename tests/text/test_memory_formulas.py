@@ -27,14 +27,14 @@ def test_a_weight_never_grows_with_age(score: float, one: float, more: float) ->
 
 
 @given(DAYS)
-def test_a_ten_never_fades_and_a_zero_weighs_nothing(days: float) -> None:
+def test_a_score_of_ten_never_fades_and_zero_has_no_weight(days: float) -> None:
     coefficient = scoring.compute_decay_coefficient(days)
     assert scoring.compute_decayed_weight(10, coefficient) == pytest.approx(10)
     assert scoring.compute_decayed_weight(0, coefficient) == 0
 
 
 @given(st.sampled_from(["fact", "event", "note", "preference", "other"]), SHARES, DAYS)
-def test_importance_halves_in_its_half_life_and_nothing_outlives_the_cap_unused(
+def test_importance_halves_in_its_half_life_and_unused_memories_end_at_the_cap(
     kind: str, importance: float, days: float
 ) -> None:
     half_life = scoring.HALF_LIFE_DAYS.get(kind, scoring.HALF_LIFE_DAYS["note"])
@@ -59,13 +59,13 @@ def test_every_score_is_in_a_band_and_in_the_bands_ranges(score: float) -> None:
 
 
 @each_row(("half_life", "floor"), [(0, 0.1), (-1, 0.1), (float("nan"), 0.1), (30, 1.0), (30, -0.1)])
-def test_an_impossible_decay_is_an_error(half_life: float, floor: float) -> None:
+def test_an_invalid_decay_is_an_error(half_life: float, floor: float) -> None:
     with pytest.raises(ValueError, match=r"half-life|floor"):
         scoring.compute_decay_coefficient(1, half_life, floor)
 
 
 @given(st.lists(REWARDS, max_size=60))
-def test_confidence_stays_in_its_bounds_and_praise_never_lowers_it(rewards: list[int]) -> None:
+def test_confidence_stays_in_its_range_and_praise_never_lowers_it(rewards: list[int]) -> None:
     confidence = 0.5
     for uses, reward in enumerate(rewards):
         after = bandit.update_confidence(confidence, reward, uses)
@@ -76,7 +76,7 @@ def test_confidence_stays_in_its_bounds_and_praise_never_lowers_it(rewards: list
 
 
 @given(VECTORS, VECTORS, REWARDS)
-def test_praise_moves_a_preference_towards_the_style_and_blame_away(
+def test_praise_moves_a_preference_towards_the_style_and_criticism_away(
     preference: list[float], skill: list[float], reward: int
 ) -> None:
     after = bandit.update_preference_vector(preference, skill, reward)
@@ -89,7 +89,7 @@ def test_praise_moves_a_preference_towards_the_style_and_blame_away(
         assert now <= before + 1e-9
 
 
-def test_the_better_arm_is_chosen_nearly_always_and_no_arm_is_no_choice() -> None:
+def test_the_better_arm_is_chosen_nearly_always_and_without_arms_there_is_no_choice() -> None:
     arms = [
         bandit.Arm(id="good", trigger=0.6, posterior=bandit.Posterior(ups=30)),
         bandit.Arm(id="bad", trigger=0.6, posterior=bandit.Posterior(downs=30)),
@@ -110,7 +110,7 @@ def test_replay_draws_nothing_twice(items: list[tuple[int, float]], batch: int) 
 
 
 @given(SHARES, SHARES, st.lists(SHARES, max_size=5), st.integers(1, 4))
-def test_reconsolidation_only_ever_keeps_what_is_stronger(
+def test_reconsolidation_keeps_only_the_stronger_memory(
     new: float, old: float, variants: list[float], most: int
 ) -> None:
     became = consolidate.decide_reconsolidation(new, old, variants, most)
@@ -126,7 +126,7 @@ def test_reconsolidation_only_ever_keeps_what_is_stronger(
 
 
 @given(st.integers(0, 3_000), st.integers(2, 600), st.integers(0, 500))
-def test_windows_cover_everything_and_overlap_as_asked(length: int, size: int, overlap: int) -> None:
+def test_windows_cover_everything_with_the_requested_overlap(length: int, size: int, overlap: int) -> None:
     overlap = min(overlap, size - 1)
     found = embedding.compute_windows(length, size, overlap)
     covered = {place for start, end in found for place in range(start, end)}
@@ -152,7 +152,7 @@ def test_the_gate_is_strict_and_nearest_first(distances: list[float]) -> None:
 
 
 @each_row("words", ["", "ok", "it works", "what about the tests?", "正しくない"])
-def test_words_that_complain_of_nothing_are_of_no_category(words: str) -> None:
+def test_text_without_a_complaint_has_no_category(words: str) -> None:
     assert feedback.classify_complaint(words) is None
 
 

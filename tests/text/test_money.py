@@ -1,4 +1,4 @@
-"""Money in whole micro-dollars, and how it is shown."""
+"""Amounts in whole micro-dollars, and their display."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ def test_an_invalid_amount_is_refused(text: str) -> None:
         dollars_to_micros(text)
 
 
-def test_a_sum_with_something_unknown_says_so() -> None:
+def test_a_sum_with_an_unknown_part_says_so() -> None:
     known, unknown = Cost(micro_dollars=21_000), Cost(unpriced_tokens=900)
     assert (known.text, (known + unknown).text, unknown.text) == ("$0.021", "$0.021+", "")
     assert [cost.is_known for cost in (known, known + unknown, unknown)] == [True, False, False]

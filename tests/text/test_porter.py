@@ -1,4 +1,4 @@
-"""Porter's stemmer, held against the one that SQLite's full-text search has."""
+"""Porter's stemmer, compared with that of SQLite's full-text search."""
 
 import sqlite3
 
@@ -22,7 +22,7 @@ biology
 
 
 def by_sqlite(words: list[str]) -> list[str]:
-    """What FTS5 makes of words."""
+    """Return the stems that FTS5 gives."""
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE said USING fts5 (word, tokenize='porter ascii')")
     database.execute("CREATE VIRTUAL TABLE terms USING fts5vocab (said, 'instance')")
@@ -32,14 +32,14 @@ def by_sqlite(words: list[str]) -> list[str]:
     return stems
 
 
-def test_every_word_has_the_stem_that_the_index_gives_it() -> None:
+def test_every_word_has_the_stem_of_the_index() -> None:
     words = WORDS.split()
     assert [porter_stem(word) for word in words] == by_sqlite(words)
 
 
 @example(["ies", "sses", "eed"])
 @given(st.lists(st.text("abcdeilmnorstu", min_size=1, max_size=12), min_size=1, max_size=20))
-def test_unknown_words_have_it_too(words: list[str]) -> None:
+def test_unknown_words_have_the_stem_of_the_index(words: list[str]) -> None:
     assert [porter_stem(word) for word in words] == by_sqlite(words)
 
 

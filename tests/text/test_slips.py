@@ -1,4 +1,4 @@
-"""Names that were mistyped are found again, and none is offered that is another word."""
+"""Mistyped names are recognized, and no name is suggested for another word."""
 
 from clio.config.command_line import did_you_mean
 from clio.text.fuzzy import count_edits, find_nearest_name
@@ -16,7 +16,7 @@ def test_edits_are_counted(one: str, other: str, count: int) -> None:
 
 
 @each_row(
-    ("typed", "meant"),
+    ("typed", "expected"),
     [
         ("hlep", "help"),
         ("memroy", "memory"),
@@ -32,15 +32,15 @@ def test_edits_are_counted(one: str, other: str, count: int) -> None:
         ("h" * 5_000, None),
     ],
 )
-def test_only_a_near_name_is_offered(typed: str, meant: str | None) -> None:
-    assert find_nearest_name(typed, NAMES) == meant
+def test_only_a_similar_name_is_suggested(typed: str, expected: str | None) -> None:
+    assert find_nearest_name(typed, NAMES) == expected
 
 
-def test_of_names_as_near_the_one_with_the_same_first_letter_is_meant() -> None:
+def test_of_equally_similar_names_the_one_with_the_same_first_letter_is_suggested() -> None:
     assert find_nearest_name("rndo", ["undo", "redo"]) == "redo"
 
 
-def test_a_beginning_that_only_one_name_has_is_near() -> None:
+def test_a_unique_prefix_is_similar() -> None:
     assert did_you_mean("--work", NAMES) == "; did you mean 'worktree'?"
     assert did_you_mean("--mo", NAMES) == ""
     assert did_you_mean("MAX-COTS", ["max_cost", "max_steps"]) == "; did you mean 'max_cost'?"

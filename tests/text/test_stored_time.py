@@ -18,18 +18,18 @@ NO_TIMES = (1e18, -1e18, 1e308, float("inf"), float("-inf"), float("nan"), 2**70
 
 
 @each_row("seconds", NO_TIMES)
-def test_an_impossible_time_is_shown_as_unknown(seconds: float) -> None:
+def test_an_invalid_time_is_shown_as_unknown(seconds: float) -> None:
     assert format_stored_time("%Y-%m-%d", seconds, "unknown") == "unknown"
     assert not is_same_day(seconds, time.time())
 
 
-def test_a_time_is_reported_by_this_machines_clock() -> None:
+def test_a_time_is_shown_in_local_time() -> None:
     assert format_stored_time("%Y-%m-%d", 1_700_000_000.0) == time.strftime("%Y-%m-%d", time.localtime(1_700_000_000))
     assert is_same_day(1_700_000_000.0, 1_700_000_001.0) and not is_same_day(1_700_000_000.0, 1_700_200_000.0)
 
 
 @pytest.mark.parametrize("seconds", [1e18, -1e18, 1e308, 2**70])
-def test_a_month_is_always_one_that_can_be_read_back(seconds: float) -> None:
+def test_a_month_can_always_be_read_back(seconds: float) -> None:
     assert get_month_start(format_month(seconds)) >= 0
 
 
@@ -48,6 +48,6 @@ def test_a_note_with_a_damaged_time_is_shown(tmp_path: Path) -> None:
         assert ended.returncode == 0 and "kept" in ended.stdout, ended.stderr
 
 
-def test_an_impossible_age_stays_short() -> None:
+def test_an_invalid_age_stays_short() -> None:
     for seconds in NO_TIMES:
         assert len(format_age(seconds)) <= 7 and len(format_ago(seconds)) < 20

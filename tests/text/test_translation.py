@@ -61,7 +61,7 @@ def test_in_english_a_sentence_is_its_template() -> None:
 
 
 @pytest.mark.fast
-def test_a_translation_orders_values_and_separates_thousands_in_its_own_way(tmp_path: Path) -> None:
+def test_a_translation_can_reorder_values_and_separate_thousands_in_its_own_way(tmp_path: Path) -> None:
     one, other = make_count_forms("file")
     speak(
         tmp_path,
@@ -75,7 +75,7 @@ def test_a_translation_orders_values_and_separates_thousands_in_its_own_way(tmp_
 
 
 @pytest.mark.fast
-def test_other_plural_rules_are_gettexts(tmp_path: Path) -> None:
+def test_other_plural_rules_work_as_in_gettext(tmp_path: Path) -> None:
     one, other = make_count_forms("file")
     rule = "Plural-Forms: nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);\n"
     forms = ("{count:,} plik", "{count:,} pliki", "{count:,} plików")
@@ -84,7 +84,7 @@ def test_other_plural_rules_are_gettexts(tmp_path: Path) -> None:
 
 
 @pytest.mark.fast
-def test_the_model_reads_english_whatever_the_user_reads(tmp_path: Path) -> None:
+def test_the_model_gets_english_whatever_the_users_language(tmp_path: Path) -> None:
     speak(
         tmp_path,
         Entry(message="no {thing}", translations=("kein {thing}",)),
@@ -101,7 +101,7 @@ def test_the_model_reads_english_whatever_the_user_reads(tmp_path: Path) -> None
 
 
 @pytest.mark.fast
-def test_the_language_is_that_of_the_setting_or_of_the_environment() -> None:
+def test_the_language_is_that_of_the_setting_or_the_environment() -> None:
     for env, setting, language in (
         ({"LANG": "de_DE.UTF-8"}, "auto", "de"),
         ({"LANG": "de_DE.UTF-8", "LC_ALL": "C.UTF-8"}, "auto", "en"),
@@ -118,7 +118,7 @@ def test_the_language_is_that_of_the_setting_or_of_the_environment() -> None:
 
 
 @pytest.mark.fast
-def test_a_file_is_read_as_it_was_written() -> None:
+def test_a_written_file_is_read_back() -> None:
     entries = [
         Entry(message='a "b"\\ \n c', translations=("ä\t\n",), files=("x.py", "y.py"), comments=("Where",)),
         Entry(message="{count:,} x", plural="{count:,} xs", translations=("1", "2")),
@@ -129,7 +129,7 @@ def test_a_file_is_read_as_it_was_written() -> None:
     assert list(parse_po(text)) == [Entry(message="", translations=(HEADER,)), *entries]
 
 
-def test_the_catalogue_is_that_of_the_code() -> None:
+def test_the_catalogue_matches_the_code() -> None:
     made = subprocess.run(
         [sys.executable, "docs/make_messages.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -137,7 +137,7 @@ def test_the_catalogue_is_that_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("path", TRANSLATIONS, ids=lambda path: path.stem)
-def test_a_translation_has_the_values_of_each_message(path: Path) -> None:
+def test_a_translation_has_the_placeholders_of_each_message(path: Path) -> None:
     wrong: list[str] = []
     for entry in list(parse_po(path.read_text("utf-8")))[1:]:
         for text in entry.translations:

@@ -1,4 +1,4 @@
-"""Calling a tool as the runner does: arguments from JSON, prepare, run."""
+"""Calls a tool as the runner does: arguments from JSON, prepare, run."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from clio.tools.toolbox import make_file_tools
 
 
 class Bench:
-    """The file tools on one folder."""
+    """The file tools in one folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

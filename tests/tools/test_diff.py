@@ -1,4 +1,4 @@
-"""Diffs: they say what changed, patch puts it back together, and large files do not take for ever."""
+"""Diffs: they contain the change, git can apply them, and large files take little time."""
 
 import random
 import shutil
@@ -15,7 +15,7 @@ from tests.support.examples import examples
 from tests.support.rows import each_row
 
 
-def test_a_change() -> None:
+def test_the_diff_of_a_change() -> None:
     before = "".join(f"{number}\n" for number in range(1, 21))
     after = before.replace("3\n", "three\n", 1).replace("18\n", "")
     diff = diff_texts(before, after, "a/f", "b/f")
@@ -53,12 +53,12 @@ def test_a_change() -> None:
         ("a\n", "a\u2028b\n", ["@@ -1 +1 @@", "-a", "+a\u2028b"]),
     ],
 )
-def test_edges(before: str, after: str, rows: list[str]) -> None:
+def test_edge_cases(before: str, after: str, rows: list[str]) -> None:
     text = diff_texts(before, after, "f", "f").text
     assert text.split("\n")[2:-1] == rows
 
 
-def test_the_same() -> None:
+def test_equal_texts_have_no_diff() -> None:
     assert diff_texts("a\n", "a\n", "f", "f").text == ""
 
 
@@ -86,7 +86,7 @@ def test_blocks_rebuild_the_new_lines(old: list[str], new: list[str]) -> None:
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 @pytest.mark.parametrize("seed", range(5))
 def test_git_applies_it(tmp_path: Path, seed: int) -> None:
-    """What the diff says is what changed: git makes the new file of the old one with it."""
+    """git makes the new file from the old one with the diff."""
     chance = random.Random(seed)
     before = [f"line {chance.randrange(60)}\n" for _ in range(200)]
     after = [line for line in before if chance.random() > 0.1]
@@ -100,8 +100,8 @@ def test_git_applies_it(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["scattered", "rewritten", "repetitive", "reversed"])
-def test_ten_thousand_lines(kind: str) -> None:
-    """Files that make a quadratic comparison take minutes; the time limit of the suite is the judge."""
+def test_ten_thousand_lines_take_little_time(kind: str) -> None:
+    """A quadratic comparison would take minutes for these files; the suite's time limit would notice."""
     before = [f"line {number}\n" for number in range(10_000)]
     if kind == "repetitive":
         before = ["}\n" if number % 2 else "\n" for number in range(10_000)]

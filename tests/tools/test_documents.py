@@ -1,4 +1,4 @@
-"""Notebooks and PDF files in the file tools: read as text, notebooks also edited, checked with the makers' packages."""
+"""Notebooks and PDF files in the file tools: read as text, notebooks also edited, checked with other packages."""
 
 import base64
 import io
@@ -123,7 +123,7 @@ def test_a_patch_and_a_whole_new_text_change_a_notebook(tools: Bench) -> None:
         ("# %% [code] id=abc\nx\n\n# %% [code] id=abc\ny\n", "two cells"),
     ],
 )
-def test_text_that_is_no_notebook_is_refused_and_nothing_written(tools: Bench, text: str, reason: str) -> None:
+def test_an_invalid_notebook_text_is_refused_and_nothing_is_written(tools: Bench, text: str, reason: str) -> None:
     made = notebook(code("x = 1"))
     made.cells[0]["id"] = "abc"
     before = save(tools.root / "a.ipynb", made)
@@ -133,7 +133,7 @@ def test_text_that_is_no_notebook_is_refused_and_nothing_written(tools: Bench, t
     assert (tools.root / "a.ipynb").read_bytes() == before
 
 
-def test_what_is_no_notebook_of_version_4_is_read_as_json(tools: Bench) -> None:
+def test_other_notebook_versions_are_read_as_json(tools: Bench) -> None:
     for name, content in [("old.ipynb", '{"nbformat": 3, "worksheets": []}'), ("bad.ipynb", "{nonsense")]:
         (tools.root / name).write_text(content)
         assert content in tools.call("read_file", path=name).text
@@ -152,7 +152,7 @@ CELLS = st.lists(st.tuples(st.sampled_from(["code", "markdown", "raw"]), SOURCES
 
 
 @given(CELLS, st.booleans(), st.sampled_from([1, 2, None]), st.booleans())
-def test_text_and_back_is_the_same_notebook(
+def test_a_notebook_converted_to_text_and_back_is_the_same(
     cells: list[tuple[str, str]], has_ids: bool, indent: int | None, escapes: bool
 ) -> None:
     made = notebook(*(getattr(v4, f"new_{kind}_cell")(source) for kind, source in cells), minor=5 if has_ids else 4)
@@ -173,7 +173,7 @@ def test_an_unchanged_notebook_is_written_byte_for_byte(tmp_path: Path) -> None:
 
 
 def pdf(*pages: str, password: str = "") -> bytes:
-    """A PDF file with a line of text on each page, as a text program writes it."""
+    """Return a PDF file with a line of text on each page, as a text program writes it."""
     writer = PdfWriter()
     for text in pages:
         page = writer.add_blank_page(300, 300)
@@ -214,7 +214,7 @@ def test_a_pdf_is_read_page_by_page(tools: Bench) -> None:
         (b"%PDF-1.7\nnonsense \x00", "damaged"),
     ],
 )
-def test_a_pdf_without_text_says_why(tools: Bench, data: bytes, reason: str) -> None:
+def test_a_pdf_without_text_gives_the_reason(tools: Bench, data: bytes, reason: str) -> None:
     (tools.root / "a.pdf").write_bytes(data)
     with pytest.raises(ToolFailed, match=reason):
         tools.call("read_file", path="a.pdf")
@@ -237,7 +237,7 @@ def test_a_part_of_a_notebook_has_the_outputs_of_its_cells_only(tools: Bench) ->
     assert "encoding" not in part
 
 
-def test_a_shortened_output_says_how_to_get_all_of_it(tools: Bench) -> None:
+def test_a_shortened_output_names_how_to_get_all_of_it(tools: Bench) -> None:
     cells = [code("a"), code("b", v4.new_output("stream", text="x" * 4_000))]
     save(tools.root / "a.ipynb", notebook(*cells))
     read = tools.call("read_file", path="a.ipynb").text

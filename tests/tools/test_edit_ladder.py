@@ -1,4 +1,4 @@
-"""The ladder: which rung an edit lands on, what it writes there, and when it refuses."""
+"""The ladder of matching methods: which one an edit matches by, what it writes, and when it is refused."""
 
 from typing import NamedTuple
 
@@ -100,7 +100,7 @@ CASES = {
 
 
 @each_row("name", CASES)
-def test_lands_on_the_rung(name: str) -> None:
+def test_the_method_by_which_an_edit_matches(name: str) -> None:
     case = CASES[name]
     outcome = match_edit(case.text, case.old, case.new)
     assert isinstance(outcome, EditMatch), outcome
@@ -124,7 +124,7 @@ REFUSALS = {
 
 
 @each_row("name", REFUSALS)
-def test_refuses(name: str) -> None:
+def test_edits_that_are_refused(name: str) -> None:
     text, old, new, reason = REFUSALS[name]
     outcome = match_edit(text, old, new)
     assert isinstance(outcome, EditRefused), outcome
@@ -141,40 +141,40 @@ def test_refuses(name: str) -> None:
         ("  x(1)\n\tx(1)\n", "x(1)", "y(2)", "  y(2)\n\ty(2)\n"),
     ],
 )
-def test_replace_all(text: str, old: str, new: str, after: str) -> None:
+def test_replace_all_changes_every_place(text: str, old: str, new: str, after: str) -> None:
     outcome = match_edit(text, old, new, replace_all=True)
     assert isinstance(outcome, EditMatch)
     assert outcome.apply(text) == after
 
 
-def test_replace_all_does_not_trust_the_last_rung() -> None:
+def test_replace_all_does_not_use_the_last_method() -> None:
     outcome = match_edit("a  b\na   b\n", "a b", "c", replace_all=True)
     assert isinstance(outcome, EditRefused)
     assert outcome.reason == "ambiguous"
 
 
-def test_a_higher_rung_hides_a_lower_one() -> None:
-    """Only the exact place counts, although the other would match with its blanks made equal."""
+def test_a_stricter_match_hides_looser_ones() -> None:
+    """Only the exact place counts, although the other would match with whitespace normalized."""
     outcome = match_edit("a  b\na b\n", "a b", "c")
     assert isinstance(outcome, EditMatch)
     assert (outcome.match_kind, outcome.apply("a  b\na b\n")) == ("exact", "a  b\nc\n")
 
 
-def test_several_lists_lines() -> None:
+def test_several_matches_are_listed_by_line() -> None:
     outcome = match_edit("x\n\tsame\ny\n\tsame \n", "same", "other")
     assert isinstance(outcome, EditRefused)
     assert "2 places, on lines 2, 4" in outcome.message
     assert "1|x\n2|\tsame\n" in outcome.message and "4|\tsame " in outcome.message
 
 
-def test_nothing_shows_the_closest_lines() -> None:
+def test_without_a_match_the_closest_lines_are_shown() -> None:
     outcome = match_edit("x\r\ndef f():\r\n\treturn total + 1\r\n", "def f():\n    return totl + 1", "y")
     assert isinstance(outcome, EditRefused)
     assert "2|def f():\n3|\treturn total + 1\n" in outcome.message
     assert "first difference, line 3:\nyours | ····return totl + 1\nfile  | →return total + 1␍" in outcome.message
 
 
-def test_nothing_alike() -> None:
+def test_without_similar_lines_none_are_shown() -> None:
     outcome = match_edit("alpha\n", "qqqq wwww", "y")
     assert isinstance(outcome, EditRefused)
     assert "nor anything like it" in outcome.message
@@ -186,7 +186,7 @@ def test_whole_lines_do_not_match_inside_lines() -> None:
     assert outcome.apply("xab\nab\n") == "xab\nc\n"
 
 
-def test_untouched_lines_of_a_loose_match_stay() -> None:
+def test_unchanged_lines_of_a_loose_match_are_kept() -> None:
     """Only the line the model changed is rewritten; the others keep blanks, quotes and tabs."""
     text = "\tone = “1”   \r\n\ttwo = 2\r\n\tthree  \r\n"
     outcome = match_edit(text, '  one = "1"\n  two = 2\n  three\n', '  one = "1"\n  two = 22\n  three\n')
@@ -194,8 +194,8 @@ def test_untouched_lines_of_a_loose_match_stay() -> None:
     assert outcome.apply(text) == "\tone = “1”   \r\n\ttwo = 22\r\n\tthree  \r\n"
 
 
-def test_large_file() -> None:
-    """Ten thousand lines, most of them alike, on the most expensive way down."""
+def test_a_large_file_takes_little_time() -> None:
+    """Ten thousand lines, most of them similar, with the slowest methods."""
     lines = [f"    value_{number} = compute({number})" if number % 3 else "    }" for number in range(10_000)]
     text = "\n".join(lines)
     outcome = match_edit(text, "value_5000  =  compute(5000)\nvalue_5002 = x", "y")
@@ -212,7 +212,7 @@ def test_large_file() -> None:
         ("}\r\n\tfoo\r\n", "}\n\t", "x\n}\n\t", "x\r\n}\r\n\tfoo\r\n"),
     ],
 )
-def test_blanks_behind_the_last_newline(text: str, old: str, new: str, after: str) -> None:
+def test_blanks_after_the_last_newline_are_tolerated(text: str, old: str, new: str, after: str) -> None:
     outcome = match_edit(text, old, new)
     assert isinstance(outcome, EditMatch)
     assert outcome.apply(text) == after

@@ -1,4 +1,4 @@
-"""An edit never changes a byte it was not asked to change, whatever the file contains and however it was quoted."""
+"""An edit never changes other bytes, whatever the file contains and however it was quoted."""
 
 import codecs
 import re
@@ -47,7 +47,7 @@ SLIPS: dict[str, Callable[[list[str]], list[str]]] = {
 
 @st.composite
 def files(draw: st.DrawFn) -> Quoted:
-    """Lines that can be told apart, with endings of both kinds, blanks at their ends, tabs and spaces in front."""
+    """Generate distinct lines, with both kinds of endings, trailing blanks, and leading tabs and spaces."""
     count = draw(st.integers(1, 12))
     pad = st.sampled_from(["", "    ", "        ", "\t"])
     lines = [
@@ -67,8 +67,8 @@ def files(draw: st.DrawFn) -> Quoted:
 
 @examples(120)
 @given(files(), st.booleans())
-def test_only_the_line_meant_changes(case: Quoted, final: bool) -> None:
-    """A model quotes a block with some slip and rewrites one line: every other line keeps every byte."""
+def test_only_the_intended_line_changes(case: Quoted, final: bool) -> None:
+    """A model quotes a block with an error and rewrites one line: every other line keeps every byte."""
     tail = "\n" if final else ""
     changed = list(case.quote)
     changed[case.target] = changed[case.target].replace("<", "<changed ")
@@ -89,7 +89,7 @@ def test_only_the_line_meant_changes(case: Quoted, final: bool) -> None:
 @examples(100)
 @given(st.text(alphabet="ab \t\n\r“é", max_size=40), st.data())
 def test_exact_edits_are_slices(text: str, data: st.DataObject) -> None:
-    """For any text and any slice of it that occurs once, what is before and behind the slice stays."""
+    """For any text and any slice that occurs once, the text before and after the slice is kept."""
     start = data.draw(st.integers(0, max(0, len(text) - 1)))
     end = data.draw(st.integers(start, len(text)))
     old, new = text[start:end], data.draw(st.text(alphabet="ab \n", max_size=10))
@@ -107,8 +107,8 @@ def test_exact_edits_are_slices(text: str, data: st.DataObject) -> None:
 
 @examples(60)
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30), st.booleans())
-def test_nothing_invented(text: str, old: str, new: str, everywhere: bool) -> None:
-    """Whatever is asked, the outcome is a refusal or spans in order inside the text."""
+def test_any_edit_is_refused_or_applied_inside_the_text(text: str, old: str, new: str, everywhere: bool) -> None:
+    """The result is a refusal, or spans in order inside the text."""
     outcome = match_edit(text, old, new, replace_all=everywhere)
     if isinstance(outcome, EditMatch):
         edges = [edge for span in outcome.spans for edge in (span.start, span.end)]
@@ -145,8 +145,8 @@ ODD_TEXT = st.lists(ODDS, max_size=14).map("".join)
 
 @examples(400)
 @given(ODD_TEXT, st.data(), st.booleans())
-def test_no_quotation_is_a_fault(text: str, data: st.DataObject, everywhere: bool) -> None:
-    """However a slice of a file is mangled, the edit lands in the file or is refused, and a CRLF file stays one."""
+def test_any_quotation_is_tolerated(text: str, data: st.DataObject, everywhere: bool) -> None:
+    """However a slice of a file is changed, the edit is applied in the file or refused, and a CRLF file keeps CRLF."""
     start = data.draw(st.integers(0, len(text)))
     old = text[start : data.draw(st.integers(start, len(text)))]
     mangled = data.draw(
@@ -161,8 +161,8 @@ def test_no_quotation_is_a_fault(text: str, data: st.DataObject, everywhere: boo
 
 @examples(100)
 @given(st.binary(max_size=60), st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE]))
-def test_every_text_round_trips(data: bytes, bom: bytes) -> None:
-    """Bytes that are taken for text come out of it again, valid or not."""
+def test_every_text_is_written_back_unchanged(data: bytes, bom: bytes) -> None:
+    """Bytes accepted as text are written back the same, valid or not."""
     try:
         file = decode_file(bom + data)
     except ValueError:
@@ -174,8 +174,8 @@ ENCODED = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1", 
 
 
 @given(ENCODED, st.sampled_from(ENDINGS), st.booleans(), st.sampled_from([0o600, 0o644, 0o755, 0o4750]))
-def test_edits_keep_the_file_as_it_is(encoding: str, ending: str, final: bool, mode: int) -> None:
-    """Encoding, byte order mark, line endings, final newline and mode bits survive an edit on disk."""
+def test_edits_keep_properties_of_the_file(encoding: str, ending: str, final: bool, mode: int) -> None:
+    """Encoding, byte order mark, line endings, final newline and mode bits are kept by an edit on disk."""
     lines = ["premier", "café", "target", "fin"]
     codec = "utf-8" if encoding == "broken" else encoding
     parts = [(line + ending).encode(codec) for line in lines]

@@ -1,6 +1,6 @@
-"""Failed edits and a reader that does literally what the message says: the next edit must then be the meant one.
+"""Failed edits, and a reader that does exactly what the message says: the next edit must be the intended one.
 
-The corpus is generated: each class of mistake is made in five files, with edit_file and with apply_patch.
+The corpus is generated: each class of error occurs in five files, with edit_file and with apply_patch.
 """
 
 import re
@@ -139,7 +139,7 @@ FILES = {
     "windows.py": PYTHON.replace("\n", "\r\n"),
 }
 OTHER = "notes.txt"
-BLOCKS = {  # first and last line of a block, what is to be changed in it, and what a stale copy of it has instead
+BLOCKS = {  # first and last line of a block, what to change in it, and what an outdated copy has instead
     "shapes.py": [
         (28, 30, "square", "sq", "def area(self)"),
         (32, 37, "best = shape", "best = s", "for shape in shapes"),
@@ -158,7 +158,7 @@ BLOCKS["windows.py"] = BLOCKS["shapes.py"]
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """A failing edit. `meant`: what it was to change, and on which line, to what."""
+    """A failing edit. `meant`: the text to change, on which line, and its replacement."""
 
     label: str
     tool: str
@@ -287,7 +287,7 @@ def cases() -> Iterator[Case]:
             old = [meant] if tool == "edit_file" else [lines[where - 1]]
             label = f"ambiguous {tool} {path}:{where}"
             yield Case(label=label, tool=tool, path=path, old=old, line=where, meant=meant, becomes=becomes)
-    for path, blocks in BLOCKS.items():  # hunks in the wrong order, the last of them the one that is meant to be seen
+    for path, blocks in BLOCKS.items():  # hunks in the wrong order, so that the last of them is the intended one
         lines = FILES[path].replace("\r\n", "\n").split("\n")
         chosen = [(lines[first - 1 : last], meant, becomes) for first, last, meant, becomes, _ in blocks]
         yield Case(
@@ -297,7 +297,7 @@ def cases() -> Iterator[Case]:
 
 
 def expected(case: Case) -> str:
-    """The text of the file with the edit that was meant."""
+    """Return the text of the file with the intended edit."""
     path = case.in_file or case.path
     lines = FILES[path].split("\n")
     if case.hunks:
@@ -327,7 +327,7 @@ def hunk_of(old: list[str], meant: str, becomes: str) -> str:
 
 
 def attempt(bench: Bench, case: Case, path: str, old: list[str], hunks: tuple[tuple[list[str], str, str], ...]) -> str:
-    """Make the edit with these lines; "" where it was made, else the message."""
+    """Try the edit with these lines; return "" if it was made, else the message."""
     try:
         if case.tool == "edit_file":
             text = "\n".join(old)
@@ -348,7 +348,7 @@ def rows_of(text: str) -> list[str]:
 
 
 def follow(bench: Bench, case: Case, message: str) -> str:
-    """Do what the message says, and nothing else; what the next edit answers."""
+    """Do exactly what the message says; return the answer of the next edit."""
     if moved := re.search(r"it is in '([^']+)', line \d+.*Edit that file", message):
         return attempt(bench, case, moved[1], case.old, ())
     if case.hunks and "move this one up" in message:
@@ -365,7 +365,7 @@ def follow(bench: Bench, case: Case, message: str) -> str:
 
 
 def exact_edit(bench: Bench, case: Case, shown: str) -> str:
-    """The edit that was meant, made on the lines that were shown."""
+    """Make the intended edit with the lines shown in the message."""
     numbers = [int(line.split("|")[0]) for line in shown.split("\n") if re.fullmatch(r" *\d+\|.*", line)]
     rows = rows_of(shown)
     if case.line not in numbers:
@@ -385,8 +385,8 @@ def exact_edit(bench: Bench, case: Case, shown: str) -> str:
     return ""
 
 
-def test_the_message_of_a_failed_edit_leads_to_the_meant_one(tmp_path: Path) -> None:
-    failed = mended = 0
+def test_the_message_of_a_failed_edit_leads_to_the_intended_one(tmp_path: Path) -> None:
+    failed = repaired = 0
     unmended: list[str] = []
     for number, case in enumerate(cases()):
         root = (tmp_path / str(number)).resolve()
@@ -401,21 +401,21 @@ def test_the_message_of_a_failed_edit_leads_to_the_meant_one(tmp_path: Path) -> 
         before = {name.name: name.read_bytes() for name in root.iterdir()}
         message = attempt(bench, case, case.path, case.old, case.hunks)
         if not message:
-            continue  # the tool made it at once, which other tests are about
+            continue  # the tool made it at once, which other tests check
         assert {name.name: name.read_bytes() for name in root.iterdir()} == before, case.label
         failed += 1
         answer = follow(bench, case, message)
         after = (root / (case.in_file or case.path)).read_bytes().decode("utf-8")
         if not answer and after == expected(case):
-            mended += 1
+            repaired += 1
         else:
             unmended.append(f"{case.label}\n  first: {message}\n  then: {answer or 'another text than meant'}")
     assert failed >= 100
-    assert mended >= 0.98 * failed, f"{mended} of {failed}\n" + "\n".join(unmended)
+    assert repaired >= 0.98 * failed, f"{repaired} of {failed}\n" + "\n".join(unmended)
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_lines_are_shown_as_they_are_and_marked_ones_are_taken_back(tmp_path: Path, marked: bool) -> None:
+def test_lines_are_shown_unchanged_and_marked_ones_are_accepted_again(tmp_path: Path, marked: bool) -> None:
     bench = Bench(tmp_path.resolve())
     bench.write("a.py", "def f():\n\tif x:\n\t\treturn value\n")
     with pytest.raises(ToolRetry) as raised:
@@ -428,7 +428,7 @@ def test_lines_are_shown_as_they_are_and_marked_ones_are_taken_back(tmp_path: Pa
     assert (tmp_path / "a.py").read_text() == "def f():\n\tif x:\n\t\treturn 2\n"
 
 
-def test_every_hunk_names_the_lines_of_the_file_as_it_is(tmp_path: Path) -> None:
+def test_every_hunk_names_lines_of_the_current_file(tmp_path: Path) -> None:
     bench = Bench(tmp_path.resolve())
     lines = [f"line {number} is here" for number in range(1, 60)]
     bench.write("a.txt", "\n".join(lines) + "\n")
@@ -441,7 +441,7 @@ def test_every_hunk_names_the_lines_of_the_file_as_it_is(tmp_path: Path) -> None
     assert "first difference, line 40" in str(raised.value)
 
 
-def test_a_half_last_line_is_named_and_not_the_indentation(tmp_path: Path) -> None:
+def test_a_partial_last_line_is_named_and_not_the_indentation(tmp_path: Path) -> None:
     bench = Bench(tmp_path.resolve())
     bench.write("a.py", "class A:\n    def f(self):\n        return self.value_of(1)\n")
     with pytest.raises(ToolRetry) as raised:
@@ -466,7 +466,7 @@ def test_a_moved_definition_is_named(tmp_path: Path) -> None:
         bench.prepare("edit_file", path="a.py", old_string="def area(shape):\n    return 1", new_string="x")
 
 
-def test_nothing_alike_names_the_lines_that_contain_the_first_one(tmp_path: Path) -> None:
+def test_without_similar_lines_those_containing_the_first_one_are_named(tmp_path: Path) -> None:
     bench = Bench(tmp_path.resolve())
     bench.write("a.txt", "alpha\nsee also: load_all(names, quick) and what it does with every one of them\nbeta\n")
     with pytest.raises(ToolRetry, match="nor anything like it") as raised:

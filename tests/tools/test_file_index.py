@@ -1,4 +1,4 @@
-"""What belongs to a project: ripgrep and the Python walk agree, with git and without."""
+"""Files that belong to a project: ripgrep and the Python implementation agree, with git and without."""
 
 import subprocess
 from pathlib import Path
@@ -61,7 +61,7 @@ HIDDEN = [".clio/config.yaml", ".env", ".github/workflows/ci.yml", ".gitignore",
 
 @ENGINES
 @GIT
-def test_ignore_rules(tmp_path: Path, rg: str | None, git: bool) -> None:
+def test_ignore_rules_apply(tmp_path: Path, rg: str | None, git: bool) -> None:
     fill(tmp_path, TREE)
     if git:
         make_repository(tmp_path)
@@ -71,8 +71,8 @@ def test_ignore_rules(tmp_path: Path, rg: str | None, git: bool) -> None:
 
 @ENGINES
 @GIT
-def test_a_folder_of_the_project(tmp_path: Path, rg: str | None, git: bool) -> None:
-    """The rules of the folders above hold, and paths are those seen from the project."""
+def test_a_folder_of_the_project_is_listed(tmp_path: Path, rg: str | None, git: bool) -> None:
+    """The rules of the folders above apply, and paths are relative to the project."""
     fill(tmp_path, TREE)
     if git:
         make_repository(tmp_path)
@@ -82,7 +82,7 @@ def test_a_folder_of_the_project(tmp_path: Path, rg: str | None, git: bool) -> N
 
 @ENGINES
 @GIT
-def test_an_ignored_folder_asked_for_by_name(tmp_path: Path, rg: str | None, git: bool) -> None:
+def test_an_ignored_folder_given_by_name_is_listed(tmp_path: Path, rg: str | None, git: bool) -> None:
     fill(tmp_path, {".gitignore": "node_modules/\n", "node_modules/lib/index.js": "", "a.js": ""})
     if git:
         make_repository(tmp_path)
@@ -92,29 +92,29 @@ def test_an_ignored_folder_asked_for_by_name(tmp_path: Path, rg: str | None, git
 
 
 @ENGINES
-def test_git_leaves_its_own_alone(tmp_path: Path, rg: str | None) -> None:
+def test_git_does_not_list_its_own_files(tmp_path: Path, rg: str | None) -> None:
     make_repository(tmp_path)
     fill(tmp_path, {"a": "", ".git/info/exclude": "private\n", "private": "", "deep/private": ""})
     assert list_files(tmp_path, hidden=True, rg=rg) == ["a"]
 
 
 @ENGINES
-def test_a_part_of_a_repository(tmp_path: Path, rg: str | None) -> None:
-    """A project inside a larger repository is under its rules too."""
+def test_a_project_inside_a_repository(tmp_path: Path, rg: str | None) -> None:
+    """A project inside a larger repository uses its rules too."""
     make_repository(tmp_path)
     fill(tmp_path, {".gitignore": "*.o\n/app/gen\n", "app/a.c": "", "app/a.o": "", "app/gen/b.c": ""})
     assert list_files(tmp_path / "app", rg=rg) == ["a.c"]
 
 
 @ENGINES
-def test_rules_above_a_project_without_git_do_not_reach_it(tmp_path: Path, rg: str | None) -> None:
+def test_rules_above_a_project_without_git_do_not_apply(tmp_path: Path, rg: str | None) -> None:
     fill(tmp_path, {".gitignore": "*\n", "project/a.c": ""})
     assert list_files(tmp_path / "project", rg=rg) == ["a.c"]
 
 
 @ENGINES
 def test_a_repository_inside_another(tmp_path: Path, rg: str | None) -> None:
-    """The rules outside of a nested repository are not its own."""
+    """Rules outside a nested repository do not apply to it."""
     fill(tmp_path, {"inner/a.o": "", "inner/.gitignore": "*.x\n", "inner/b.x": "", "c.o": "", ".gitignore": "c.o\n"})
     make_repository(tmp_path)
     make_repository(tmp_path / "inner")
@@ -123,7 +123,7 @@ def test_a_repository_inside_another(tmp_path: Path, rg: str | None) -> None:
 
 
 @ENGINES
-def test_links_are_left_out(tmp_path: Path, rg: str | None) -> None:
+def test_links_are_not_listed(tmp_path: Path, rg: str | None) -> None:
     fill(tmp_path, {"real/a.py": ""})
     (tmp_path / "link.py").symlink_to(tmp_path / "real/a.py")
     (tmp_path / "circle").symlink_to(tmp_path, target_is_directory=True)
@@ -131,20 +131,20 @@ def test_links_are_left_out(tmp_path: Path, rg: str | None) -> None:
 
 
 @ENGINES
-def test_odd_names(tmp_path: Path, rg: str | None) -> None:
+def test_unusual_names_are_listed(tmp_path: Path, rg: str | None) -> None:
     names = ["new\nline", "quo'te\"", "-dash", "sp ace ", "[br]{ac}", "ä"]
     fill(tmp_path, dict.fromkeys(names, ""))
     assert sorted(list_files(tmp_path, rg=rg)) == sorted(names)
 
 
-def test_a_program_that_does_not_start(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_started_is_replaced(tmp_path: Path) -> None:
     fill(tmp_path, {"a": "", "broken": "not a program"})
     assert list_files(tmp_path, rg=str(tmp_path / "broken")) == ["a", "broken"]
     assert list_files(tmp_path, rg=str(tmp_path / "none")) == ["a", "broken"]
 
 
 @ENGINES
-def test_nothing_there(tmp_path: Path, rg: str | None) -> None:
+def test_an_empty_or_missing_folder(tmp_path: Path, rg: str | None) -> None:
     assert list_files(tmp_path, rg=rg) == []
 
 
@@ -160,7 +160,7 @@ def ruled_tree(root: Path, top: list[str], inner: list[str]) -> None:
 
 
 @given(RULES, RULES)
-def test_the_walk_agrees_with_ripgrep(
+def test_the_python_implementation_agrees_with_ripgrep(
     tmp_path_factory: pytest.TempPathFactory, top: list[str], inner: list[str]
 ) -> None:
     root = tmp_path_factory.mktemp("tree")
@@ -170,7 +170,9 @@ def test_the_walk_agrees_with_ripgrep(
 
 
 @given(st.lists(st.sampled_from([*LINES, *ODD_LINES, "{x,y}", "\\#x", "y\\ "]), max_size=4), RULES)
-def test_the_walk_agrees_with_git(tmp_path_factory: pytest.TempPathFactory, top: list[str], inner: list[str]) -> None:
+def test_the_python_implementation_agrees_with_git(
+    tmp_path_factory: pytest.TempPathFactory, top: list[str], inner: list[str]
+) -> None:
     root = tmp_path_factory.mktemp("tree")
     ruled_tree(root, top, inner)
     make_repository(root)
@@ -180,7 +182,9 @@ def test_the_walk_agrees_with_git(tmp_path_factory: pytest.TempPathFactory, top:
 
 
 @pytest.mark.parametrize("has_rg", [True, False])
-def test_a_bounded_listing_is_whole_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_rg: bool) -> None:
+def test_a_listing_with_a_limit_is_complete_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_rg: bool
+) -> None:
     if not has_rg:
         monkeypatch.setattr("clio.tools.files.file_index.find_ripgrep", lambda: None)
     for name in "abc":
@@ -190,7 +194,7 @@ def test_a_bounded_listing_is_whole_or_none(tmp_path: Path, monkeypatch: pytest.
     assert list_files_within(tmp_path, limit_s=0.0, most=3) is None
 
 
-def test_a_whole_machine_is_searched_without_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_root_folder_is_searched_without_special_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = Path(tmp_path.anchor)
     assert "--glob=!/proc" in make_ripgrep_options(top, top, hidden=True)
     assert "--glob=!/proc" not in make_ripgrep_options(tmp_path, tmp_path, hidden=True)

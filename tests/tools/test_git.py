@@ -62,7 +62,7 @@ def test_status_names_changed_and_new_files_in_plain_text(repo: Path) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("pattern", ["**/*a" * 12 + "b", "**/*" * 12 + "b", "**/*a*a*a*a*/" * 6 + "b"])
 @pytest.mark.parametrize("place", [".gitignore", ".git/info/exclude", "a/.gitignore"])
-def test_patterns_that_take_git_for_ever_are_bounded(
+def test_very_slow_patterns_have_a_time_limit(
     repo: Path, place: str, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.tools.git.STATUS_LIMIT_S", 1.0)
@@ -78,14 +78,14 @@ def test_patterns_that_take_git_for_ever_are_bounded(
     assert "untracked files are not listed" in text or "?? a/" in text
 
 
-def test_reading_is_read_and_names_the_repository(repo: Path) -> None:
+def test_reading_operations_are_reads_and_name_the_repository(repo: Path) -> None:
     (repo / "deep").mkdir()
     for operation in ("status", "diff", "log", "show"):
         prepared = GitTool(Workspace(repo / "deep"), 20).prepare(GitArgs(operation=operation))  # type: ignore[arg-type]
         assert prepared.action == ReadFiles(paths=(repo.resolve(),))
 
 
-def test_diff_staged_and_of_a_path(repo: Path) -> None:
+def test_diff_of_staged_changes_and_of_a_path(repo: Path) -> None:
     (repo / "naïve file.txt").write_text("one\n2\nthree\n", encoding="utf-8")
     (repo / "b.txt").write_text("b\n", encoding="utf-8")
     git(repo, "add", "b.txt")
@@ -117,7 +117,7 @@ def test_bytes_that_are_not_utf8_become_valid_text(repo: Path) -> None:
     text.encode("utf-8")
 
 
-def test_commit_takes_the_given_paths_and_nothing_else(repo: Path) -> None:
+def test_commit_includes_exactly_the_given_paths(repo: Path) -> None:
     (repo / "naïve file.txt").unlink()
     (repo / "new.py").write_text("1\n", encoding="utf-8")
     (repo / "staged.txt").write_text("2\n", encoding="utf-8")
@@ -129,12 +129,12 @@ def test_commit_takes_the_given_paths_and_nothing_else(repo: Path) -> None:
     assert output.text.startswith(f"committed {head}\n{head[:7]}")
     assert "new.py" in output.text
     assert git(repo, "log", "-1", "--format=%B") == "it's done\n\nbody"
-    taken = git(repo, "show", "--name-status", "--format=", "HEAD").split("\n")
-    assert taken == ['D\t"na\\303\\257ve file.txt"', "A\tnew.py"]
+    committed = git(repo, "show", "--name-status", "--format=", "HEAD").split("\n")
+    assert committed == ['D\t"na\\303\\257ve file.txt"', "A\tnew.py"]
     assert git(repo, "status", "--short").split("\n") == ["A  staged.txt", "?? other.txt"]
 
 
-def test_commit_without_paths_takes_what_is_staged(repo: Path) -> None:
+def test_commit_without_paths_includes_what_is_staged(repo: Path) -> None:
     (repo / "staged.txt").write_text("2\n", encoding="utf-8")
     (repo / "other.txt").write_text("3\n", encoding="utf-8")
     git(repo, "add", "staged.txt")
@@ -142,7 +142,7 @@ def test_commit_without_paths_takes_what_is_staged(repo: Path) -> None:
     assert git(repo, "status", "--short") == "?? other.txt"
 
 
-def test_policy_sees_the_very_command(repo: Path) -> None:
+def test_the_policy_sees_the_exact_command(repo: Path) -> None:
     (repo / "a b.txt").touch()
     tool = GitTool(Workspace(repo), 20)
     prepared = tool.prepare(GitArgs(operation="commit", message="it's $(x)", paths=("a b.txt",)))
@@ -151,7 +151,7 @@ def test_policy_sees_the_very_command(repo: Path) -> None:
     assert git(repo, "status", "--short") == '?? "a b.txt"'
 
 
-def test_nothing_staged_lists_what_could_be(repo: Path) -> None:
+def test_with_nothing_staged_the_changed_files_are_listed(repo: Path) -> None:
     with pytest.raises(ToolFailed, match="the working tree is clean"):
         call(repo, operation="commit", message="m")
     (repo / "new.py").touch()
@@ -159,7 +159,7 @@ def test_nothing_staged_lists_what_could_be(repo: Path) -> None:
         call(repo, operation="commit", message="m")
 
 
-def test_an_unknown_committer_is_reported_before_anything_is_staged(repo: Path) -> None:
+def test_a_missing_identity_is_reported_before_anything_is_staged(repo: Path) -> None:
     git(repo, "config", "--unset", "user.name")
     git(repo, "config", "--unset", "user.email")
     git(repo, "config", "user.useConfigOnly", "true")
@@ -169,7 +169,7 @@ def test_an_unknown_committer_is_reported_before_anything_is_staged(repo: Path) 
     assert git(repo, "status", "--short") == "?? new.py"
 
 
-def test_a_hook_that_refuses_is_quoted(repo: Path) -> None:
+def test_the_output_of_a_refusing_hook_is_quoted(repo: Path) -> None:
     hook = repo / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho lint is red\nexit 1\n", encoding="utf-8")
@@ -180,7 +180,7 @@ def test_a_hook_that_refuses_is_quoted(repo: Path) -> None:
     assert "lint is red" in output.text
 
 
-def test_a_merge_is_committed_whole(repo: Path) -> None:
+def test_a_merge_is_committed_completely(repo: Path) -> None:
     git(repo, "checkout", "-q", "-b", "side")
     (repo / "naïve file.txt").write_text("side\n", encoding="utf-8")
     git(repo, "commit", "-q", "-am", "side")
@@ -193,7 +193,7 @@ def test_a_merge_is_committed_whole(repo: Path) -> None:
     assert len(git(repo, "log", "-1", "--format=%P").split()) == 2
 
 
-def test_branches(repo: Path) -> None:
+def test_branches_are_listed_created_and_switched(repo: Path) -> None:
     assert call(repo, operation="branch", action="create", name="topic").ok
     assert git(repo, "branch", "--show-current") == "topic"
     assert call(repo, operation="branch", action="switch", name="main").ok
@@ -207,7 +207,7 @@ def test_branches(repo: Path) -> None:
         call(repo, operation="branch", action="create")
 
 
-def test_stash_away_and_back(repo: Path) -> None:
+def test_changes_are_stashed_and_restored(repo: Path) -> None:
     (repo / "naïve file.txt").write_text("changed\n", encoding="utf-8")
     assert call(repo, operation="stash", action="push", message="later").ok
     assert git(repo, "status", "--short") == ""
@@ -243,7 +243,7 @@ def test_a_worktree_is_its_own_root(repo: Path, tmp_path: Path) -> None:
     assert git(repo, "log", "-1", "--format=%s", "topic") == "in the tree"
 
 
-def test_paths_count_from_the_workspace_not_from_the_repository(repo: Path) -> None:
+def test_paths_are_relative_to_the_workspace_not_the_repository(repo: Path) -> None:
     deep = repo / "deep"
     deep.mkdir()
     (deep / "x.py").touch()
@@ -252,7 +252,7 @@ def test_paths_count_from_the_workspace_not_from_the_repository(repo: Path) -> N
     assert git(repo, "status", "--short") == "?? y.py"
 
 
-def test_no_repository_is_reported(tmp_path: Path) -> None:
+def test_a_folder_without_a_repository_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="is not in a git repository"):
         call(tmp_path, operation="status")
 
@@ -265,23 +265,23 @@ def test_a_repository_without_commits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["revision", "name", "remote"])
-def test_options_cannot_be_smuggled_in(repo: Path, field: str) -> None:
+def test_arguments_cannot_be_taken_for_options(repo: Path, field: str) -> None:
     with pytest.raises(ToolRetry, match="options cannot be given"):
         call(repo, operation="log", **{field: "--output=stolen"})
     assert not (repo / "stolen").exists()
 
 
-def test_a_wrong_revision_is_answered_in_gits_words(repo: Path) -> None:
+def test_an_unknown_revision_is_reported_in_gits_words(repo: Path) -> None:
     with pytest.raises(ToolFailed, match=r"git show failed: fatal: .*nowhere"):
         call(repo, operation="show", revision="nowhere")
 
 
-def test_actions_that_do_not_belong(repo: Path) -> None:
+def test_unsupported_actions_are_refused(repo: Path) -> None:
     with pytest.raises(ToolRetry, match="git stash has no action 'switch'"):
         call(repo, operation="stash", action="switch", name="x")
 
 
-def test_without_git_it_is_reported(tmp_path: Path) -> None:
+def test_a_missing_git_is_reported(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path
@@ -299,7 +299,7 @@ except ToolFailed as error:
     assert done.stdout.startswith("git is not installed here")
 
 
-def test_reading_does_not_touch_the_index(repo: Path) -> None:
+def test_reading_does_not_write_the_index(repo: Path) -> None:
     index = repo / ".git" / "index"
     (repo / "naïve file.txt").touch()
     before = index.read_bytes()

@@ -1,4 +1,4 @@
-"""Notebooks whose fields have types that no program writes, and cells that nobody edited."""
+"""Notebooks whose fields have unusual types, and cells that nobody edited."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ ODD: tuple[Any, ...] = (5, True, "text", {"a": 1}, [[1]], None, 1.5)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
-def test_odd_types_of_fields_break_nothing(odd: Any) -> None:
+def test_unusual_field_types_are_tolerated(odd: Any) -> None:
     error = {"output_type": "error", "traceback": odd, "evalue": odd}
     stream = {"output_type": "stream", "text": odd}
     picture = {"output_type": "display_data", "data": {"image/png": odd, "text/plain": odd}}

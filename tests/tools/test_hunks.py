@@ -1,4 +1,4 @@
-"""Any choice of hunks gives a text made of old and new lines; all of them the new text, none the old."""
+"""Any selection of hunks gives a text of old and new lines; all of them the new text, none the old."""
 
 from pathlib import Path
 
@@ -19,16 +19,14 @@ WHOLE = st.tuples(TEXTS, ENDS).map("".join)
 
 
 @given(WHOLE, WHOLE, st.integers(0, 3))
-def test_all_hunks_give_the_new_text_none_the_old_and_some_count_as_they_say(
-    before: str, after: str, which: int
-) -> None:
+def test_all_hunks_give_the_new_text_none_the_old_and_counts_are_correct(before: str, after: str, which: int) -> None:
     hunks = list(split_hunks(before, after))
     assert apply_diff_hunks(before, after, hunks) == after
     assert apply_diff_hunks(before, after, []) == before
     some = [hunk for number, hunk in enumerate(hunks) if number % 3 < which]
     grown = sum(hunk.added - hunk.removed for hunk in some)
     lines = len(apply_diff_hunks(before, after, some).split("\n")) - len(before.split("\n"))
-    assert abs(lines - grown) <= 1  # one less or more where the last line has no newline
+    assert abs(lines - grown) <= 1  # one fewer or more if the last line has no newline
 
 
 @given(WHOLE, WHOLE)
@@ -43,12 +41,12 @@ def first_change(prepared: PreparedCall) -> FileChange:
 
 
 def run_as(prepared: PreparedCall, after: str) -> ToolOutput:
-    """Run the call with another text in place of its own."""
+    """Run the call with another text instead of its own."""
     assert prepared.revise is not None
     return run(prepared.revise((replace(first_change(prepared), after=after),)))
 
 
-def test_another_text_keeps_encoding_mark_line_ends_and_permissions(tmp_path: Path) -> None:
+def test_another_text_keeps_encoding_byte_order_mark_line_endings_and_permissions(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     path = bench.write("a.txt", b"\xff\xfe" + "eins\r\nzwei\r\n".encode("utf-16-le"))
     path.chmod(0o755)
@@ -58,7 +56,7 @@ def test_another_text_keeps_encoding_mark_line_ends_and_permissions(tmp_path: Pa
     assert path.stat().st_mode & 0o777 == 0o755
 
 
-def test_bytes_that_are_no_text_survive_in_lines_no_one_touched(tmp_path: Path) -> None:
+def test_invalid_bytes_are_kept_in_unchanged_lines(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     good = "".join(f"größe {number}\n" for number in range(30)).encode()
     path = bench.write("a.txt", good + b"bad \xff byte\nlast\n")
@@ -68,7 +66,7 @@ def test_bytes_that_are_no_text_survive_in_lines_no_one_touched(tmp_path: Path) 
     assert path.read_bytes() == good.replace("größe 3\n".encode(), b"small 3\n") + b"bad \xff byte\nLAST\n"
 
 
-def test_a_line_that_may_have_been_two_different_ones_is_refused(tmp_path: Path) -> None:
+def test_an_ambiguous_line_is_refused(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     good = "".join(f"größe {number}\n" for number in range(30)).encode()
     path = bench.write("a.txt", good + b"bad \xff\nbad \xfe\nlast\n")
@@ -79,7 +77,7 @@ def test_a_line_that_may_have_been_two_different_ones_is_refused(tmp_path: Path)
     assert path.read_bytes() == before
 
 
-def test_a_moved_file_takes_the_other_text_along(tmp_path: Path) -> None:
+def test_a_moved_file_gets_the_other_text(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.write("a.txt", "one\ntwo\n")
     patch = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n@@\n-one\n+ONE\n two\n*** End Patch\n"

@@ -1,4 +1,4 @@
-"""Clio is killed with SIGKILL, or ends: what becomes of the commands it started."""
+"""What happens to commands if clio is killed with SIGKILL, or ends."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ SHAPES = {
 
 
 def noted(folder: Path, count: int) -> list[int]:
-    """The process ids that commands have written down, when there are so many; waits at most 20 seconds."""
+    """Return the process ids that commands have recorded, when there are this many; wait at most 20 seconds."""
 
     def found() -> list[int]:
         path = folder / "pids"
@@ -56,7 +56,7 @@ def noted(folder: Path, count: int) -> list[int]:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_nothing_survives_a_killed_clio(tmp_path: Path, shape: str) -> None:
+def test_no_process_survives_a_killed_clio(tmp_path: Path, shape: str) -> None:
     line, background = SHAPES[shape]
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "d.py").write_text(DOUBLE_FORK, encoding="utf-8")
@@ -81,7 +81,7 @@ def test_nothing_survives_a_killed_clio(tmp_path: Path, shape: str) -> None:
 
 
 def end_of_clio(tmp_path: Path, ending: str) -> list[int]:
-    """A process that runs a command which leaves a daemon, and then ends."""
+    """Start a process that runs a command which leaves a daemon, and then ends."""
     script = f"""
 import asyncio, os, signal
 from pathlib import Path
@@ -95,10 +95,10 @@ Path("launcher").write_text(str(LAUNCHER.pid))
     return noted(tmp_path, 1)
 
 
-def test_a_daemon_goes_on_when_clio_ends_in_good_order(tmp_path: Path) -> None:
+def test_a_daemon_continues_when_clio_ends_normally(tmp_path: Path) -> None:
     pids = end_of_clio(tmp_path, "")
     try:
-        # The launcher ends what it has to end before it ends itself.
+        # The launcher ends the remaining processes before it ends itself.
         launcher = int((tmp_path / "launcher").read_text(encoding="utf-8"))
         wait_until(lambda: not is_alive(launcher))
         assert all(map(is_alive, pids))
@@ -107,11 +107,11 @@ def test_a_daemon_goes_on_when_clio_ends_in_good_order(tmp_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_a_daemon_ends_with_a_killed_clio_after_its_command(tmp_path: Path) -> None:
+def test_a_daemon_is_ended_with_a_killed_clio(tmp_path: Path) -> None:
     assert find_survivors(end_of_clio(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")) == []
 
 
-def test_commands_go_on_where_the_launcher_was_killed(tmp_path: Path) -> None:
+def test_commands_continue_if_the_launcher_is_killed(tmp_path: Path) -> None:
     async def go() -> None:
         first = await start_command_process("echo $$ > pids; sleep 97", tmp_path)
         await wait_until_async(lambda: has_text(tmp_path / "pids"))
@@ -136,7 +136,7 @@ def test_a_command_that_kills_the_launcher_is_reported_and_jobs_can_be_closed(tm
         await jobs.start("sleep 97", tmp_path)
         try:
             process, late = await asyncio.wait_for(run_process(command, tmp_path, timeout_s=60), 20)
-        except ToolFailed as error:  # it was quicker than the launcher's word that it had started
+        except ToolFailed as error:  # it was faster than the launcher's report of its start
             assert "was killed; try again" in str(error)
         else:
             assert (process.exit_code, late) == (-signal.SIGKILL, False)
@@ -148,7 +148,7 @@ def test_a_command_that_kills_the_launcher_is_reported_and_jobs_can_be_closed(tm
     asyncio.run(go())
 
 
-def test_a_command_does_not_see_clios_environment_in_its_parent(
+def test_a_command_does_not_see_clios_environment_in_its_parent_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     LAUNCHER.release()
@@ -160,8 +160,10 @@ def test_a_command_does_not_see_clios_environment_in_its_parent(
     assert "a-secret-of-clio" not in process.output.text()
 
 
-def test_where_nothing_is_adopted_sessions_and_trees_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way of other systems, with `ps`: a child in its command's session and one in a session of its own."""
+def test_without_subreaper_sessions_and_process_trees_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The method for other systems, with `ps`: a child in its command's session and one in its own session."""
     monkeypatch.setattr(launcher_child, "_LINUX", False)
     top = subprocess.Popen(
         ["sh", "-c", f"sh -c '{NOTED}' & setsid sh -c '{NOTED}' & wait"], cwd=tmp_path, start_new_session=True

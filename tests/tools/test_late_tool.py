@@ -1,4 +1,4 @@
-"""Tools that are made when they are first called."""
+"""Tools that are created at their first call."""
 
 import subprocess
 import sys
@@ -37,7 +37,7 @@ class Idle:
         return PreparedCall(title=self.name, action=TouchOwnState(), run=go)
 
 
-def test_made_once_though_several_call_at_once() -> None:
+def test_it_is_created_once_by_simultaneous_calls() -> None:
     made: list[Tool] = []
     together = Barrier(CALLERS)
 
@@ -57,7 +57,7 @@ def test_made_once_though_several_call_at_once() -> None:
     assert made == [late.load()]
 
 
-def test_an_error_in_making_is_raised_at_each_call_until_it_can_be_made() -> None:
+def test_an_error_at_creation_is_raised_at_each_call_until_it_succeeds() -> None:
     tries = iter([ImportError("first"), ImportError("second"), Idle()])
 
     def make() -> Tool:
@@ -73,7 +73,7 @@ def test_an_error_in_making_is_raised_at_each_call_until_it_can_be_made() -> Non
     assert late.prepare(Nothing()).title == "idle"
 
 
-def test_tools_are_what_they_were_offered_as(tmp_path: Path) -> None:
+def test_created_tools_match_their_definitions(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     unused: Any = None
     work = make_session_tools(
@@ -87,7 +87,7 @@ def test_tools_are_what_they_were_offered_as(tmp_path: Path) -> None:
         assert (made.name, made.args, made.read_only) == (offered.name, offered.args, offered.read_only)
 
 
-def test_offering_loads_none_of_them() -> None:
+def test_offering_tools_imports_none_of_them() -> None:
     script = "import sys, clio.tools.toolbox; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     tools = [name.removeprefix("clio.tools.") for name in loaded if name.startswith("clio.tools.")]

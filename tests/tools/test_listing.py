@@ -20,7 +20,7 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def test_a_tree(bench: Bench) -> None:
+def test_a_tree_is_listed(bench: Bench) -> None:
     output = bench.call("list_files")
     assert output.summary == "6 files"
     assert output.text.splitlines() == [
@@ -37,13 +37,13 @@ def test_a_tree(bench: Bench) -> None:
     ]
 
 
-def test_depth(bench: Bench) -> None:
+def test_the_depth_is_limited(bench: Bench) -> None:
     text = bench.call("list_files", depth=1).text
     assert text == "./ (6 files)\n  .gitignore\n  README.md\n  src/ (3 files)\n  tests/ (1 file)"
     assert "deep.py" in bench.call("list_files", path="src", depth=9).text
 
 
-def test_large_folders_stay_closed(bench: Bench) -> None:
+def test_large_folders_are_not_expanded(bench: Bench) -> None:
     for number in range(300):
         bench.write(f"data/{number}.txt", "x")
     assert "  data/ (300 files)" in bench.call("list_files").text.splitlines()
@@ -52,7 +52,7 @@ def test_large_folders_stay_closed(bench: Bench) -> None:
     assert len(rows) == 202
 
 
-def test_empty_file_and_missing(bench: Bench) -> None:
+def test_empty_folders_files_and_missing_paths(bench: Bench) -> None:
     (bench.root / "empty").mkdir()
     assert "no files" in bench.call("list_files", path="empty").text
     assert bench.call("list_files", path="README.md").ok is False
@@ -70,11 +70,11 @@ def test_empty_file_and_missing(bench: Bench) -> None:
         ("**/ui/", ["src/ui/a/b/deep.py", "src/ui/view.py"]),
     ],
 )
-def test_find(bench: Bench, pattern: str, names: list[str]) -> None:
+def test_files_are_found_by_name(bench: Bench, pattern: str, names: list[str]) -> None:
     assert bench.call("find_files", pattern=pattern).text.splitlines() == names
 
 
-def test_find_nothing(bench: Bench) -> None:
+def test_no_match_is_reported(bench: Bench) -> None:
     assert "the nearest names are view.py" in bench.call("find_files", pattern="veiw.py").text
     assert "no file matches '*.pyc'" in bench.call("find_files", pattern="*.pyc").text
 
@@ -106,11 +106,11 @@ def test_find_nothing(bench: Bench) -> None:
         ("\\*", "x", False),
     ],
 )
-def test_glob(pattern: str, path: str, matches: bool) -> None:
+def test_globs_match_paths(pattern: str, path: str, matches: bool) -> None:
     assert make_path_matcher(pattern)(path) is matches
 
 
 @pytest.mark.parametrize("pattern", ["a[b", "{a,b", "[z-a]"])
-def test_bad_globs(pattern: str) -> None:
+def test_invalid_globs_are_refused(pattern: str) -> None:
     with pytest.raises(ToolRetry, match="is not valid"):
         make_path_matcher(pattern)

@@ -1,4 +1,4 @@
-"""What a model writes for memory_operations, and what it is taken to mean."""
+"""Arguments that a model writes for memory_operations, and their meaning."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def read(operation: str, **arguments: Any) -> MemoryCall:
     return parse_memory_call(msgspec.convert({"operation": operation, **arguments}, MemoryArgs, strict=False))
 
 
-def test_the_calls_as_they_are_documented() -> None:
+def test_documented_calls_are_understood() -> None:
     assert read("store", key="k", content="c").content == "c"
     assert read("retrieve", key="k").key == "k"
     assert read("search", query="token refresh").query == "token refresh"
@@ -51,7 +51,7 @@ def test_the_calls_as_they_are_documented() -> None:
     assert read("compact").operation == "compact"
 
 
-def test_what_is_left_out_has_the_documented_value() -> None:
+def test_omitted_parameters_have_their_documented_defaults() -> None:
     call = read("recall_sessions", query="q")
     assert (call.max_sessions, call.max_results) == (10, 5)
     call = read("prune_ltm")
@@ -64,7 +64,7 @@ def test_what_is_left_out_has_the_documented_value() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "0", "é\n漢字", " "])
-def test_every_text_is_a_value_of_a_note(content: str) -> None:
+def test_any_text_is_a_valid_note(content: str) -> None:
     assert read("store", key="0", content=content).content == content
 
 
@@ -98,7 +98,7 @@ def test_every_text_is_a_value_of_a_note(content: str) -> None:
         ("recall", {"type": "all"}, "type", ""),
     ],
 )
-def test_near_words_are_understood_where_only_one_reading_makes_sense(
+def test_similar_words_are_understood_if_only_one_meaning_is_possible(
     operation: str, arguments: dict[str, Any], slot: str, value: object
 ) -> None:
     assert getattr(read(operation, **arguments), slot) == value
@@ -151,21 +151,19 @@ def test_near_words_are_understood_where_only_one_reading_makes_sense(
         ("prune_ltm", {"dry_run": "maybe"}, "true or false; 'maybe' is neither"),
     ],
 )
-def test_what_cannot_be_meant_is_answered_with_what_would_be_right(
-    operation: str, arguments: dict[str, Any], said: str
-) -> None:
+def test_invalid_calls_are_answered_with_the_valid_ones(operation: str, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(ToolRetry, match=said):
         read(operation, **arguments)
 
 
-def test_parameters_of_other_operations_do_not_matter() -> None:
+def test_parameters_of_other_operations_are_ignored() -> None:
     """Some models fill in every parameter of the schema."""
     filled = {"key": "", "content": "", "query": "", "steps": [], "max_results": 0, "confidence": 7, "dry_run": None}
     assert read("list", **filled).operation == "list"
     assert read("search", **filled | {"query": "q", "max_results": 2}).query == "q"
 
 
-def test_only_pruning_that_was_asked_for_in_earnest_writes() -> None:
+def test_only_an_explicit_prune_writes() -> None:
     assert not is_writing(read("prune_ltm"))
     assert not is_writing(read("prune_ltm", dry_run=True))
     assert is_writing(read("prune_ltm", dry_run=False))
@@ -205,9 +203,7 @@ names = st.sampled_from([name.rstrip("_") for name in MemoryArgs.__struct_fields
 
 
 @given(st.sampled_from(MEMORY_OPERATIONS), st.dictionaries(names, anything, max_size=6))
-def test_whatever_a_model_writes_is_understood_or_refused_in_a_sentence(
-    operation: str, arguments: dict[str, Any]
-) -> None:
+def test_any_call_is_understood_or_refused_in_a_sentence(operation: str, arguments: dict[str, Any]) -> None:
     try:
         call = read(operation, **arguments)
     except ToolRetry as error:

@@ -1,4 +1,4 @@
-"""What memory_operations shows of memory that came with the repository is labelled as such, in every operation."""
+"""Results of memory_operations label memory that came with the repository, in every operation."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ CALLS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("is_foreign", [True, False])
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: " ".join(map(str, call.values())))
-def test_every_answer_says_whose_memory_it_is(tmp_path: Path, call: dict[str, Any], is_foreign: bool) -> None:
+def test_every_result_says_whose_memory_it_is(tmp_path: Path, call: dict[str, Any], is_foreign: bool) -> None:
     folder = tmp_path / "project" / ".clio"
     (folder / "memory").mkdir(parents=True)
     known = {"patterns": {"discoveries": [{"fact": "the port is 8080", "confidence": 0.5}]}}

@@ -1,4 +1,4 @@
-"""Who said what is to be remembered."""
+"""The author of a text to remember."""
 
 from clio.messages import AssistantMessage, Message, SideEffects, ToolMessage, UserMessage
 from clio.sessions.store import FOREIGN_NOTICE
@@ -30,7 +30,9 @@ def tool(words: str) -> Message:
         ((user("deploys go through make"),), "model", ""),
     ],
 )
-def test_words_are_known_by_where_they_stand(messages: tuple[Message, ...], said_by: str, message: str) -> None:
+def test_the_author_is_found_by_where_the_text_occurs(
+    messages: tuple[Message, ...], said_by: str, message: str
+) -> None:
     found = find_source((FACT,), messages)
     assert (found.asserted_by, found.message) == (said_by, message)
 
@@ -50,7 +52,7 @@ def test_words_are_known_by_where_they_stand(messages: tuple[Message, ...], said
         ("straße: deploys go through make ship", "user"),
     ],
 )
-def test_what_the_user_quotes_is_not_their_statement(words: str, said_by: str) -> None:
+def test_text_quoted_by_the_user_is_not_their_statement(words: str, said_by: str) -> None:
     assert find_source((FACT,), (user(words),)).asserted_by == said_by
     assert find_source((FACT,), (tool(FACT), user(words))).asserted_by == ("user" if said_by == "user" else "tool")
 
@@ -59,28 +61,28 @@ def test_a_statement_that_contains_a_quotation_is_the_users() -> None:
     assert find_source(("the codename is `Heron II`",), (user("the codename is `Heron II`"),)).asserted_by == "user"
 
 
-def test_an_answer_to_a_question_is_the_users_word() -> None:
-    deeds = SideEffects(question="How do you deploy?", answer=FACT)
+def test_an_answer_to_a_question_is_the_users_statement() -> None:
+    effects = SideEffects(question="How do you deploy?", answer=FACT)
     asked = ToolMessage(
-        id="a", tool_call_id="1", name="ask_user", content=f"The user answered: {FACT}", side_effects=deeds
+        id="a", tool_call_id="1", name="ask_user", content=f"The user answered: {FACT}", side_effects=effects
     )
     assert find_source((FACT,), (asked,)).asserted_by == "user"
 
 
-def test_short_text_is_never_the_users_quotation_but_can_be_a_tools() -> None:
+def test_short_text_is_never_the_users_but_can_be_a_tools() -> None:
     assert find_source(("use uv",), (user("please use uv here"),)).asserted_by == "model"
     assert find_source(("use uv",), (tool("use uv"),)).asserted_by == "tool"
     assert find_source(("use uv",), (user("use uv"), tool("use uv"))).asserted_by == "model"
 
 
-def test_every_part_has_to_be_there() -> None:
+def test_every_part_must_occur() -> None:
     steps = ("make test", "make ship")
     assert find_source(steps, (tool("make test\nmake ship"),)).asserted_by == "tool"
     assert find_source(steps, (tool("make test"),)).asserted_by == "model"
     assert find_source(("", "  "), (tool("x"),)).asserted_by == "model"
 
 
-def test_what_was_fetched_in_an_earlier_turn_is_still_the_tools() -> None:
+def test_text_fetched_in_an_earlier_turn_is_still_the_tools() -> None:
     turns = [user("fetch it"), tool(FACT), AssistantMessage(content="done"), user("now remember what it said")]
     assert find_source((FACT,), turns).asserted_by == "tool"
 
@@ -88,7 +90,7 @@ def test_what_was_fetched_in_an_earlier_turn_is_still_the_tools() -> None:
 NOTICE = UserMessage(id="notice", content=FOREIGN_NOTICE, origin="recovery")
 
 
-def test_only_what_follows_the_notice_is_the_users_in_a_session_that_came_with_the_repository() -> None:
+def test_in_a_session_from_the_repository_only_text_after_the_notice_is_the_users() -> None:
     theirs = (user(FACT), AssistantMessage(content="yes"), NOTICE, user("remember what was said"))
     found = find_source((FACT,), theirs)
     assert (found.asserted_by, found.message) == ("tool", "u-deplo")
@@ -96,7 +98,7 @@ def test_only_what_follows_the_notice_is_the_users_in_a_session_that_came_with_t
     assert find_source((FACT,), (user("x"), NOTICE, user(FACT), NOTICE)).asserted_by == "tool"
 
 
-def test_an_answer_and_an_agents_words_before_the_notice_are_the_files() -> None:
+def test_answers_and_agent_text_before_the_notice_belong_to_the_file() -> None:
     answered = ToolMessage(
         id="a", tool_call_id="1", name="ask_user", content="", side_effects=SideEffects(question="How?", answer=FACT)
     )
@@ -104,5 +106,5 @@ def test_an_answer_and_an_agents_words_before_the_notice_are_the_files() -> None
     assert find_source((FACT,), (AssistantMessage(id="b", content=FACT), NOTICE)).asserted_by == "tool"
 
 
-def test_a_user_who_quotes_the_notice_goes_on_being_the_user() -> None:
+def test_a_user_who_quotes_the_notice_is_still_the_user() -> None:
     assert find_source((FACT,), (user(FACT), user(FOREIGN_NOTICE))).asserted_by == "user"

@@ -1,4 +1,4 @@
-"""memory_operations on real files: what each operation answers, and what is then in the project."""
+"""memory_operations on real files: the result of each operation, and the stored data."""
 
 import asyncio
 import json
@@ -45,14 +45,14 @@ class Harness:
         return self.call(operation, **arguments).text
 
     def learn(self, operation: str, **arguments: Any) -> str:
-        """The id of a new entry."""
+        """Add an entry; return its id."""
         found = re.match(rf"Remembered for later sessions as ({ID})\.", self.say(operation, **arguments))
         assert found
         return found[1]
 
     @property
     def patterns(self) -> dict[str, Any]:
-        """The sections of ltm.json."""
+        """Return the sections of ltm.json."""
         return json.loads((self.project / ".clio" / "ltm.json").read_text(encoding="utf-8"))["patterns"]
 
 
@@ -61,7 +61,7 @@ def harness(tmp_path: Path) -> Harness:
     return Harness(tmp_path)
 
 
-def test_the_life_of_a_note(harness: Harness) -> None:
+def test_a_note_is_stored_changed_and_deleted(harness: Harness) -> None:
     assert harness.say("store", key="auth bug", content="root\ncause") == "Stored as the note auth bug."
     assert harness.say("store", key="auth bug", content="root\ncause 2") == "Stored, replacing the old one."
     assert harness.say("retrieve", key="auth bug") == "root\ncause 2"
@@ -70,14 +70,14 @@ def test_the_life_of_a_note(harness: Harness) -> None:
     assert harness.say("list") == "No notes are stored."
 
 
-def test_zero_and_nothing_are_values_of_notes(harness: Harness) -> None:
+def test_zero_and_empty_text_are_valid_notes(harness: Harness) -> None:
     harness.call("store", key="0", content="0")
     harness.call("store", key="none", content="")
     assert harness.say("retrieve", key="0") == "0"
     assert harness.say("retrieve", key="none") == "(the note 'none' is empty)"
 
 
-def test_a_missing_note_is_answered_with_its_nearest(harness: Harness) -> None:
+def test_an_unknown_note_gets_similar_keys(harness: Harness) -> None:
     assert mentions(harness.say("retrieve", key="other"), "no note", "'other'", "none")
     harness.call("store", key="auth_bug_analysis", content="c")
     harness.call("store", key="zebra", content="c")
@@ -87,7 +87,7 @@ def test_a_missing_note_is_answered_with_its_nearest(harness: Harness) -> None:
     assert "the newest are: zebra, auth_bug_analysis" in harness.say("delete", key="qqq")
 
 
-def test_a_long_list_says_what_it_left_out(harness: Harness) -> None:
+def test_a_long_list_names_what_it_omitted(harness: Harness) -> None:
     for number in range(103):
         harness.call("store", key=f"n{number}", content="x" * 500)
     lines = harness.say("list").splitlines()
@@ -96,7 +96,7 @@ def test_a_long_list_says_what_it_left_out(harness: Harness) -> None:
     assert max(map(len, lines)) < 120
 
 
-def test_knowledge_says_where_it_came_from(harness: Harness) -> None:
+def test_knowledge_has_its_source(harness: Harness) -> None:
     harness.learn("add_discovery", fact="Config is YAML", confidence=0.9)
     harness.learn("add_solution", error="denied", solution="chown", examples=["a.py"])
     harness.learn("add_pattern", pattern="atomic writes")
@@ -105,7 +105,7 @@ def test_knowledge_says_where_it_came_from(harness: Harness) -> None:
         assert [entry["provenance"] for entry in harness.patterns[section]] == [source]
 
 
-def test_the_users_own_words_are_the_users(harness: Harness) -> None:
+def test_the_users_own_words_are_attributed_to_the_user(harness: Harness) -> None:
     harness.session.append(UserMessage(id="m2", content="Remember: we deploy with make ship."))
     harness.session.append(UserMessage(id="m3", content="and now go on"))
     harness.learn("add_discovery", fact="We deploy with make ship")
@@ -113,14 +113,14 @@ def test_the_users_own_words_are_the_users(harness: Harness) -> None:
     assert harness.patterns["discoveries"][0]["provenance"] == source
 
 
-def test_what_is_said_again_is_confirmed_and_never_less_certain(harness: Harness) -> None:
+def test_a_repeated_entry_is_confirmed_and_never_less_certain(harness: Harness) -> None:
     first = harness.learn("add_discovery", fact="Config is YAML", confidence=0.9)
     again = harness.call("add_discovery", fact="config is  yaml.", confidence=0.2)
     assert mentions(again.text, "known", first, "2 times", "confidence 0.9")
     assert again.summary == f"confirmed {first}"
 
 
-def test_another_solution_is_kept_beside_the_first(harness: Harness) -> None:
+def test_another_solution_is_kept_next_to_the_first(harness: Harness) -> None:
     first = harness.learn("add_solution", error="Permission denied", solution="chown the folder")
     other = harness.say("add_solution", error="permission denied", solution="run as another user")
     assert other.startswith("Remembered for later sessions as s-")
@@ -146,7 +146,7 @@ def test_every_kind_is_found_by_its_words_with_its_id(harness: Harness) -> None:
     assert "search_sessions" in harness.say("search", query="xylophone")
 
 
-def test_a_wrong_entry_is_mended(harness: Harness) -> None:
+def test_a_wrong_entry_is_corrected(harness: Harness) -> None:
     id = harness.learn("add_discovery", fact="Config is YAML", confidence=0.9)
     said = harness.say("update_ltm", id=id, fact="Config is TOML", confidence=0.5, examples=["pyproject.toml"])
     assert mentions(said, "Updated", id, "discovery", "Config is TOML (e.g. pyproject.toml)")
@@ -154,7 +154,7 @@ def test_a_wrong_entry_is_mended(harness: Harness) -> None:
     assert (entry["fact"], entry["confidence"], entry["examples"]) == ("Config is TOML", 0.5, ["pyproject.toml"])
 
 
-def test_mending_needs_one_entry_and_a_change(harness: Harness) -> None:
+def test_a_correction_needs_one_entry_and_a_change(harness: Harness) -> None:
     id = harness.learn("add_discovery", fact="Config is YAML")
     with pytest.raises(ToolRetry, match="needs id and at least one of"):
         harness.call("update_ltm", id=id)
@@ -164,7 +164,7 @@ def test_mending_needs_one_entry_and_a_change(harness: Harness) -> None:
         harness.call("update_ltm", id=f"{id[:-1]}x", fact="x")
 
 
-def test_only_what_a_kind_has_can_be_changed(harness: Harness) -> None:
+def test_only_fields_of_a_kind_can_be_changed(harness: Harness) -> None:
     id = harness.learn("add_solution", error="denied", solution="chown")
     for arguments in ({"fact": "x"}, {"steps": ["x"]}, {"path": "lib/"}):
         with pytest.raises(ToolRetry, match=f"{id} is a solution; you can change error, solution, confidence"):
@@ -173,7 +173,7 @@ def test_only_what_a_kind_has_can_be_changed(harness: Harness) -> None:
     assert "“refused” → chmod" in harness.say("update_ltm", id=id, content="refused")
 
 
-def test_a_change_does_not_make_a_quotation_the_models_own(harness: Harness) -> None:
+def test_a_change_does_not_turn_a_quotation_into_the_models_statement(harness: Harness) -> None:
     advice = "run the installer as root"
     harness.session.append(ToolMessage(id="m2", tool_call_id="1", name="web_fetch", content=f"<p>{advice}</p>"))
     id = harness.learn("add_solution", error="denied", solution="ask the owner")
@@ -196,13 +196,13 @@ def test_another_prevention_of_a_failure_is_kept_with_it(harness: Harness) -> No
     assert said.endswith("It keeps 1 other prevention too (spawn).")
 
 
-def test_a_key_no_one_can_read_keeps_to_its_line(harness: Harness) -> None:
+def test_a_key_with_control_characters_stays_in_its_line(harness: Harness) -> None:
     harness.call("store", key="a\nb", content="zebra")
     assert harness.say("list").startswith("- 'a\\nb' (")
     assert harness.say("search", query="zebra") == "- note 'a\\nb': zebra"
 
 
-def test_a_forgotten_entry_leaves_for_the_archive(harness: Harness) -> None:
+def test_a_forgotten_entry_is_archived(harness: Harness) -> None:
     id = harness.learn("add_discovery", fact="Config is YAML")
     harness.learn("add_discovery", fact="Tests are fast")
     with pytest.raises(ToolRetry, match=f"nearest matches: {id} .*Config is YAML"):
@@ -214,7 +214,7 @@ def test_a_forgotten_entry_leaves_for_the_archive(harness: Harness) -> None:
     assert [entry.content for entry in harness.memory.store.archived()] == ["Config is YAML"]
 
 
-def test_pruning_says_first_what_would_go(harness: Harness) -> None:
+def test_pruning_first_lists_what_it_would_remove(harness: Harness) -> None:
     doubtful = harness.learn("add_discovery", fact="perhaps Perl", confidence=0.1)
     harness.learn("add_discovery", fact="surely Python", confidence=0.9)
     listed = harness.call("prune_ltm")
@@ -227,7 +227,7 @@ def test_pruning_says_first_what_would_go(harness: Harness) -> None:
     assert harness.say("prune_ltm").startswith("Nothing to prune: no memory is old")
 
 
-def test_the_size_is_told_in_a_few_lines(harness: Harness) -> None:
+def test_the_size_is_reported_in_a_few_lines(harness: Harness) -> None:
     assert harness.say("ltm_stats").startswith("0 memories; 0 archived")
     harness.learn("add_discovery", fact="f", confidence=0.9)
     harness.learn("add_solution", error="e", solution="s", confidence=0.5)
@@ -253,7 +253,7 @@ def test_earlier_sessions_are_recalled_and_the_running_one_is_not(harness: Harne
     assert mentions(harness.say("recall_sessions", query="xylophone"), "No earlier session")
 
 
-def test_a_message_of_another_session_is_shown_with_its_whole_output(harness: Harness) -> None:
+def test_a_message_of_another_session_is_shown_with_its_complete_output(harness: Harness) -> None:
     other = harness.store.new(harness.project, name="storage")
     other.append(UserMessage(id="m7", content="read the log"))
     handle = other.write_blob("line\n" * 900)
@@ -267,7 +267,7 @@ def test_a_message_of_another_session_is_shown_with_its_whole_output(harness: Ha
         harness.call("recall_messages", session="nowhere", **{"from": "1"})
 
 
-def test_writing_operations_are_marked_for_policy(harness: Harness) -> None:
+def test_writing_operations_are_marked_for_the_policy(harness: Harness) -> None:
     assert harness.prepare("store", key="k", content="c").action == TouchOwnState(writes_memory=True)
     assert harness.prepare("forget_ltm", id="d-1").action == TouchOwnState(writes_memory=True)
     assert harness.prepare("prune_ltm", dry_run=False).action == TouchOwnState(writes_memory=True)
@@ -285,13 +285,11 @@ def test_writing_operations_are_marked_for_policy(harness: Harness) -> None:
         ("ltm_stats", {}, "memory ltm_stats"),
     ],
 )
-def test_the_title_says_what_it_is_about(
-    harness: Harness, operation: str, arguments: dict[str, Any], title: str
-) -> None:
+def test_the_title_names_the_subject(harness: Harness, operation: str, arguments: dict[str, Any], title: str) -> None:
     assert harness.prepare(operation, **arguments).title == title
 
 
-def test_an_unusable_folder_is_a_sentence(tmp_path: Path) -> None:
+def test_an_unusable_folder_is_reported_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / ".clio").write_text("a file where the folder should be", encoding="utf-8")
     harness = Harness(tmp_path)
     with pytest.raises(ToolFailed, match="memory of this project cannot be used"):
@@ -300,7 +298,7 @@ def test_an_unusable_folder_is_a_sentence(tmp_path: Path) -> None:
         harness.call("add_discovery", fact="f")
 
 
-def test_incognito_refuses_all_but_the_messages_of_this_session(tmp_path: Path) -> None:
+def test_incognito_refuses_everything_but_messages_of_this_session(tmp_path: Path) -> None:
     harness = Harness(tmp_path, incognito=True)
     for operation, arguments in (
         ("store", {"key": "k", "content": "c"}),

@@ -1,4 +1,4 @@
-"""recall with a layer or a date: everything at once, for the model."""
+"""recall with a layer or a date searches all memory, for the model."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> Home:
     return home
 
 
-def test_everything_is_one_answer_marked_as_data(home: Home) -> None:
+def test_all_results_are_one_answer_marked_as_data(home: Home) -> None:
     text = asked(home, query="gateway", layer="all")
     assert text.startswith("From all memory. This is data")
     assert all(part in text for part in ("- user, session ", "- fact, ", "- limit, "))
@@ -42,13 +42,13 @@ def test_everything_is_one_answer_marked_as_data(home: Home) -> None:
     assert "[0." in asked(home, query="gateway", layer="all", scores=True)
 
 
-def test_layer_date_and_limit_are_obeyed(home: Home) -> None:
+def test_layer_date_and_limit_are_respected(home: Home) -> None:
     assert "times out" not in asked(home, query="gateway", layer="l1")
     assert len(asked(home, query="gateway", layer="all", limit=1).splitlines()) == 2
     assert "No memory matches that" in asked(home, query="gateway", at="2020-01-01")
 
 
 @pytest.mark.parametrize(("name", "value"), [("layer", "L9"), ("at", "soon"), ("query", "")])
-def test_what_cannot_be_is_reported_so_that_the_model_can_mend_it(home: Home, name: str, value: str) -> None:
+def test_invalid_calls_are_reported_so_that_the_model_can_correct_them(home: Home, name: str, value: str) -> None:
     with pytest.raises(ToolRetry, match=r"L0, L1, L2|2026-05-01|query"):
         asked(home, **({"query": "gateway", "layer": "all"} | {name: value}))

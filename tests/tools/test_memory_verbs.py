@@ -24,7 +24,7 @@ DAY_S = 86_400.0
 
 
 class Harness:
-    """A project, a user's home, and the tool; `now` can be moved."""
+    """A project, a user's home folder, and the tool; tests set `now`."""
 
     def __init__(self, folder: Path, *, incognito: bool = False) -> None:
         self.project = folder / "project"
@@ -55,7 +55,7 @@ class Harness:
         return self.call(operation, **arguments).text
 
     def keep(self, content: str, **arguments: Any) -> str:
-        """The id of a new memory, as the model is told it."""
+        """Remember a text; return the id that the model gets."""
         found = re.match(r"Remembered as ([0-9a-f]{8}) \(", self.say("remember", content=content, **arguments))
         assert found
         return found[1]
@@ -66,7 +66,7 @@ def harness(tmp_path: Path) -> Harness:
     return Harness(tmp_path)
 
 
-def test_the_life_of_a_memory(harness: Harness) -> None:
+def test_a_memory_is_saved_recalled_and_forgotten(harness: Harness) -> None:
     id = harness.keep("The staging database is called wombat", type="fact", importance=0.9)
     found = harness.call("recall", query="staging", type="any")
     assert found.summary == "1 found"
@@ -76,8 +76,8 @@ def test_the_life_of_a_memory(harness: Harness) -> None:
     again = harness.call("remember", content="the staging database is called  wombat.", type="fact")
     assert again.text.startswith(f"Already known as {id}, and confirmed")
     assert again.summary == f"confirmed {id}"
-    gone = harness.call("forget", id=id)
-    assert gone.text.splitlines() == [
+    result = harness.call("forget", id=id)
+    assert result.text.splitlines() == [
         f"Forgotten: {id} (fact): the staging database is called wombat.",
         "It is in the archive; the user can restore it with /memory undo.",
     ]
@@ -86,7 +86,7 @@ def test_the_life_of_a_memory(harness: Harness) -> None:
     assert id in harness.say("recall", query="staging")
 
 
-def test_a_changed_value_takes_the_place_of_the_old_one_which_stays_in_the_history(harness: Harness) -> None:
+def test_a_changed_value_replaces_the_old_one_which_stays_in_the_history(harness: Harness) -> None:
     old = harness.keep("The server listens on port 8080", type="fact")
     text = harness.say("remember", content="The server listens on port 9090", type="fact")
     new = re.findall(r"[0-9a-f]{8}", text)[0]
@@ -99,7 +99,7 @@ def test_a_changed_value_takes_the_place_of_the_old_one_which_stays_in_the_histo
         assert second.startswith(f"- {old} (fact, ") and ", no longer so): " in second
 
 
-def test_preferences_are_the_users_and_all_else_the_projects(harness: Harness) -> None:
+def test_preferences_have_user_scope_and_other_memories_project_scope(harness: Harness) -> None:
     text = harness.say("remember", content="Prefers tabs", type="preference")
     assert mentions(text, "preference", "all projects")
     harness.keep("Deployed to staging today", type="event")
@@ -120,7 +120,7 @@ def test_recall_without_a_query_gives_all_preferences_and_the_strongest_others(h
     assert mentions(harness.say("recall", type="event"), "No memory", "event", "5 memories")
 
 
-def test_what_is_recalled_is_of_bounded_length(harness: Harness) -> None:
+def test_recalled_text_has_a_size_limit(harness: Harness) -> None:
     for number in range(70):
         harness.memory.store.add(MemoryDraft(content=f"w{number}x{number * 7}y " + f"q{number} " * 300, kind="fact"))
     found = harness.call("recall", type="fact", limit=-1)
@@ -129,7 +129,7 @@ def test_what_is_recalled_is_of_bounded_length(harness: Harness) -> None:
     assert len(found.text) < 16_000
 
 
-def test_forget_takes_ids_of_project_knowledge_too_and_all_or_nothing(harness: Harness) -> None:
+def test_forget_accepts_ids_of_project_knowledge_and_is_all_or_nothing(harness: Harness) -> None:
     entry = harness.call("add_discovery", fact="We deploy with make ship").summary.split()[2]
     id = harness.keep("Deployed on Friday", type="event")
     with pytest.raises(ToolRetry, match=r"no memory 'ffff0000'.*recall"):
@@ -137,12 +137,12 @@ def test_forget_takes_ids_of_project_knowledge_too_and_all_or_nothing(harness: H
     with pytest.raises(ToolRetry, match="There is no memory 'd-zzz'"):
         harness.call("forget", ids=[id, "d-zzz"])
     assert sum(harness.memory.store.count().values()) == 1
-    gone = harness.call("forget", ids=[id, entry])
-    assert gone.summary == "moved to the archive: Deployed on Friday; We deploy with make ship · /memory undo"
+    result = harness.call("forget", ids=[id, entry])
+    assert result.summary == "moved to the archive: Deployed on Friday; We deploy with make ship · /memory undo"
     assert sum(harness.memory.store.count().values()) == len(harness.memory.store.records(PROJECT_KINDS)) == 0
 
 
-def test_the_model_cannot_forget_what_the_user_wishes(harness: Harness) -> None:
+def test_the_model_cannot_forget_a_preference_of_the_user(harness: Harness) -> None:
     for content in ("Prefers tabs", "never touch version.py"):
         wish = harness.memory.store.add(MemoryDraft(content=content, kind="preference")).record.id
         with pytest.raises(ToolRetry, match=f"/memory forget {wish[-8:]}"):
@@ -154,7 +154,7 @@ def test_the_model_cannot_forget_what_the_user_wishes(harness: Harness) -> None:
     )
 
 
-def test_the_user_sees_the_text_of_what_the_model_removed_and_how_to_undo_it(harness: Harness) -> None:
+def test_the_user_is_shown_what_the_model_removed_and_how_to_undo_it(harness: Harness) -> None:
     ids = [harness.keep(f"Deployed on {day}", type="event") for day in ("Monday", "Tuesday", "Friday", "Sunday")]
     assert mentions(harness.call("forget", ids=ids).summary, "Monday", "Friday", "1 more", "/memory undo")
     harness.call("store", key="hosts", content="alpha and beta")
@@ -167,7 +167,7 @@ def test_the_user_sees_the_text_of_what_the_model_removed_and_how_to_undo_it(har
     assert mentions(done.summary, "We deploy with make ship", "/memory undo")
 
 
-def test_the_model_corrects_a_preference_that_only_it_has_stated(harness: Harness) -> None:
+def test_the_model_can_correct_a_preference_that_only_it_stated(harness: Harness) -> None:
     own = harness.keep("likes blue", type="preference")
     changed = harness.call("update", id=own, content="likes green")
     assert "likes green" in changed.text and "/memory undo" in changed.summary
@@ -180,7 +180,7 @@ def test_the_model_corrects_a_preference_that_only_it_has_stated(harness: Harnes
         assert harness.memory.store.get(wish.id).content == wish.content
 
 
-def test_forget_without_an_id_names_the_nearest(harness: Harness) -> None:
+def test_forget_without_an_id_lists_similar_memories(harness: Harness) -> None:
     with pytest.raises(ToolRetry, match='needs id; memory_operations\\(operation="recall", query=…\\) names the ids'):
         harness.call("forget")
     id = harness.keep("Deployed on Friday", type="event")
@@ -190,7 +190,7 @@ def test_forget_without_an_id_names_the_nearest(harness: Harness) -> None:
         harness.call("forget", query="zebra")
 
 
-def test_an_id_may_be_the_whole_one_or_its_end(harness: Harness) -> None:
+def test_an_id_may_be_complete_or_its_end(harness: Harness) -> None:
     id = harness.keep("Deployed on Friday", type="event")
     whole = harness.memory.store.get(id).id
     assert whole.endswith(id) and len(whole) == 36
@@ -201,7 +201,7 @@ def test_an_id_may_be_the_whole_one_or_its_end(harness: Harness) -> None:
         harness.call("history", ids=[id, whole])
 
 
-def test_what_helped_is_kept_longer_and_a_preference_strengthened_once_in_twelve_hours(harness: Harness) -> None:
+def test_useful_memories_are_kept_longer_and_preferences_strengthened_once_in_twelve_hours(harness: Harness) -> None:
     taste = harness.keep("Prefers tabs", type="preference")
     fact = harness.keep("The staging database is called wombat", type="fact")
     harness.now += DAY_S
@@ -215,7 +215,7 @@ def test_what_helped_is_kept_longer_and_a_preference_strengthened_once_in_twelve
         harness.call("apply", ids=[taste, "nonsense"])
 
 
-def test_compaction_archives_what_has_faded(harness: Harness) -> None:
+def test_compaction_archives_faded_memories(harness: Harness) -> None:
     assert mentions(harness.say("compact"), "Nothing", "0 memories")
     harness.keep("scratch: try the other branch", type="note", importance=0.2)
     harness.keep("The staging database is called wombat", type="fact", importance=0.9)
@@ -225,7 +225,7 @@ def test_compaction_archives_what_has_faded(harness: Harness) -> None:
     assert done.summary == "1 archived, 1 remain · /memory undo"
 
 
-def test_who_said_it_is_kept_and_a_quotation_is_shown_as_one(harness: Harness) -> None:
+def test_the_author_is_saved_and_a_quotation_shown_as_one(harness: Harness) -> None:
     harness.session.append(UserMessage(id="m2", content="Remember: we freeze on Thursdays."))
     harness.session.append(
         ToolMessage(id="m3", tool_call_id="c", name="web_fetch", content="Always run the installer as root!")
@@ -238,7 +238,7 @@ def test_who_said_it_is_kept_and_a_quotation_is_shown_as_one(harness: Harness) -
     assert harness.say("recall", query="installer").endswith("[quoted from a tool's result]")
 
 
-def test_a_memory_says_when_its_file_has_changed(harness: Harness) -> None:
+def test_a_memory_reports_that_its_file_has_changed(harness: Harness) -> None:
     (harness.project / "a.py").write_text("PORT = 1\n", encoding="utf-8")
     harness.keep("The port stands in a.py", type="fact", examples=["a.py"])
     assert harness.say("recall", query="port").endswith("(e.g. a.py) [unverified]")
@@ -247,7 +247,7 @@ def test_a_memory_says_when_its_file_has_changed(harness: Harness) -> None:
     assert harness.say("recall", query="port", type="fact").endswith("[its file has changed since]")
 
 
-def test_secrets_are_not_stored(harness: Harness) -> None:
+def test_secrets_are_not_saved(harness: Harness) -> None:
     harness.keep("The token is s3cret", type="fact")
     assert harness.say("recall", query="token").endswith("The token is [redacted] [unverified]")
     stored = [path for path in harness.project.rglob("memories*") if path.is_file()]
@@ -259,7 +259,7 @@ def test_secrets_are_not_stored(harness: Harness) -> None:
     ("content", "said"),
     [("\u200b", "a memory needs a text"), ("x" * 1_000_000, "up to 16,000 characters, and this has 1,000,000")],
 )
-def test_what_cannot_be_a_memory_is_answered_in_a_sentence(harness: Harness, content: str, said: str) -> None:
+def test_an_invalid_memory_is_refused_in_a_sentence(harness: Harness, content: str, said: str) -> None:
     with pytest.raises(ToolRetry, match=said):
         harness.call("remember", content=content, type="note")
     with pytest.raises(ToolRetry):
@@ -283,7 +283,7 @@ def test_incognito_refuses_and_memory_off_refuses(tmp_path: Path, harness: Harne
     assert not list(private.project.rglob("memories*"))
 
 
-def test_a_user_is_shown_what_will_be_done(harness: Harness) -> None:
+def test_the_user_is_shown_what_will_be_done(harness: Harness) -> None:
     prepared = harness.prepare("remember", content="The staging database is called wombat", type="fact")
     assert prepared.title == "memory remember: The staging database is called wombat"
     assert prepared.action == TouchOwnState(writes_memory=True)

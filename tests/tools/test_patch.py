@@ -1,4 +1,4 @@
-"""apply_patch: the format with all its accidents, hunks on the ladder, and batches that are all or nothing."""
+"""apply_patch: the format with all its variations, matching of hunks, and batches that are all or nothing."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ SECTIONS = (
         f"Here is the patch:\n{WHOLE}It moves a.py.\n",
     ],
 )
-def test_wrappings(text: str) -> None:
+def test_wrappers_around_the_patch_are_removed(text: str) -> None:
     assert parse_patch(text) == SECTIONS
 
 
@@ -84,7 +84,7 @@ def hunks(body: str) -> tuple[PatchHunk, ...]:
         ("-a\n\\ No newline at end of file\n+b\n", (PatchHunk(old=("a",), new=("b",)),)),
     ],
 )
-def test_hunks(body: str, expected: tuple[PatchHunk, ...]) -> None:
+def test_hunks_are_parsed(body: str, expected: tuple[PatchHunk, ...]) -> None:
     assert hunks(body) == expected
 
 
@@ -103,7 +103,7 @@ def test_hunks(body: str, expected: tuple[PatchHunk, ...]) -> None:
         ("*** Begin Patch\n-lost\n*** Update File: a\n-a\n", "must begin with"),
     ],
 )
-def test_what_cannot_be_read(text: str, words: str) -> None:
+def test_invalid_patches_are_refused(text: str, words: str) -> None:
     with pytest.raises(ToolRetry, match=words):
         parse_patch(text)
 
@@ -136,7 +136,7 @@ class B:
         ("@@\n def g(self):\n-    return 1\n+    return 2\n", 6),
     ],
 )
-def test_where_a_hunk_goes(body: str, line: int) -> None:
+def test_the_place_of_a_hunk(body: str, line: int) -> None:
     after = apply_patch_hunks(CODE, hunks(body)).text.splitlines()
     expected = CODE.splitlines()
     expected[line - 1] = "        return 2"
@@ -153,7 +153,7 @@ def test_where_a_hunk_goes(body: str, line: int) -> None:
         ("@@ class C:\n+x\n", "no line reads 'class C:'"),
     ],
 )
-def test_hunks_without_a_place(body: str, words: str) -> None:
+def test_hunks_without_a_place_are_refused(body: str, words: str) -> None:
     with pytest.raises(HunkFailed, match=words):
         apply_patch_hunks(CODE, hunks(body))
 
@@ -174,7 +174,7 @@ def test_hunks_without_a_place(body: str, words: str) -> None:
         ("\ta\n\tb\n", "@@\n     a\n-    b\n+    c\n", "\ta\n\tc\n"),
     ],
 )
-def test_what_hunks_leave(text: str, body: str, after: str) -> None:
+def test_the_text_after_the_hunks(text: str, body: str, after: str) -> None:
     assert apply_patch_hunks(text, hunks(body)).text == after
 
 
@@ -187,13 +187,13 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def tree(root: Path) -> dict[str, bytes | None]:
-    """Every file with its bytes; None for a folder."""
+    """Return every file with its content; None for a folder."""
     return {
         path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else None for path in root.rglob("*")
     }
 
 
-def test_a_batch(bench: Bench) -> None:
+def test_a_batch_is_applied(bench: Bench) -> None:
     bench.write("a.py", "class A:\n    def f(self):\n        one\n        two\n").chmod(0o755)
     bench.write("old.py", "gone\n")
     prepared = bench.prepare("apply_patch", patch=WHOLE)
@@ -218,7 +218,7 @@ def test_a_batch(bench: Bench) -> None:
     assert (root / "b.py").stat().st_mode & 0o777 == 0o755
 
 
-def test_a_pure_move(bench: Bench) -> None:
+def test_a_move_without_changes(bench: Bench) -> None:
     bench.write("a.txt", b"caf\xe9\r\n")
     bench.call("apply_patch", patch="*** Begin Patch\n*** Update File: a.txt\n*** Move to: deep/b.txt\n*** End Patch")
     assert tree(bench.root) == {"deep": None, "deep/b.txt": b"caf\xe9\r\n"}
@@ -247,7 +247,7 @@ def test_one_file_in_two_sections(bench: Bench) -> None:
         ("*** Update File: stale\n-1\n+x\n", "changed on disk since"),
     ],
 )
-def test_one_bad_section_stops_all(bench: Bench, body: str, words: str) -> None:
+def test_one_invalid_section_stops_all(bench: Bench, body: str, words: str) -> None:
     bench.write("a", "1\n")
     bench.write("b", "2\n")
     bench.write("folder/x", "3\n")
@@ -261,8 +261,8 @@ def test_one_bad_section_stops_all(bench: Bench, body: str, words: str) -> None:
     assert tree(bench.root) == before
 
 
-def test_a_write_that_fails_puts_everything_back(bench: Bench) -> None:
-    """The second new file needs the first, a file, as its folder: only writing shows it."""
+def test_a_failed_write_restores_everything(bench: Bench) -> None:
+    """The second new file needs the first, a file, as its folder, which only fails at writing."""
     bench.write("changed", "1\n").chmod(0o750)
     bench.write("moved", "2\n")
     bench.write("deleted", "3\n")
@@ -291,10 +291,10 @@ def test_a_file_that_changes_meanwhile_stops_the_batch(bench: Bench) -> None:
     assert tree(bench.root) == {"a": b"1\n", "b": b"2\nmore\n"}
 
 
-def test_a_name_the_disk_refuses(bench: Bench) -> None:
-    """A deleted file comes back when a later file cannot be made."""
+def test_a_name_that_the_file_system_refuses(bench: Bench) -> None:
+    """A deleted file is restored if a later file cannot be created."""
     bench.write("deleted", "1\n")
-    name = "n" * 240  # longer than a name may be together with the temporary file's ending
+    name = "n" * 240  # too long with the suffix of the temporary file
     prepared = bench.prepare(
         "apply_patch", patch=f"*** Begin Patch\n*** Delete File: deleted\n*** Add File: {name}\n+x\n*** End Patch"
     )

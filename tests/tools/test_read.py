@@ -1,4 +1,4 @@
-"""read_file: windows, remarks, and clear answers to everything that is no text."""
+"""read_file: windows, notices, and clear answers for everything that is not text."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def bench(tmp_path: Path) -> Bench:
 
 @contextmanager
 def unprivileged() -> Iterator[None]:
-    """As someone whom permissions bind, also where the tests run as root."""
+    """Drop root's privileges, so that permissions apply."""
     if os.geteuid():
         yield
         return
@@ -33,7 +33,7 @@ def unprivileged() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_numbered_lines(bench: Bench) -> None:
+def test_lines_are_numbered(bench: Bench) -> None:
     bench.write("a.py", "".join(f"line {number}\r\n" for number in range(1, 11)))
     output = bench.call("read_file", path="a.py")
     assert output.text.splitlines()[0] == " 1|line 1"
@@ -41,7 +41,7 @@ def test_numbered_lines(bench: Bench) -> None:
     assert output.summary == "10 lines"
 
 
-def test_a_window_says_how_to_go_on(bench: Bench) -> None:
+def test_a_window_names_the_call_that_continues(bench: Bench) -> None:
     bench.write("a.py", "".join(f"line {number}\n" for number in range(1, 11)))
     prepared = bench.prepare("read_file", path="a.py", offset=3, limit=2)
     assert prepared.title == "read a.py:3-4"
@@ -52,7 +52,7 @@ def test_a_window_says_how_to_go_on(bench: Bench) -> None:
     assert bench.call("read_file", path="a.py", offset=9).text == " 9|line 9\n10|line 10"
 
 
-def test_walking_by_offset_reads_every_line_once(bench: Bench) -> None:
+def test_reading_by_offset_returns_every_line_once(bench: Bench) -> None:
     lines = [f"{number} " + "x" * (number % 90) for number in range(1, 400)]
     bench.write("a.txt", "\n".join(lines))
     tool = ReadFileTool(bench.workspace, bench.log, max_chars=1_500)
@@ -91,25 +91,25 @@ def test_long_lines_are_cut(bench: Bench) -> None:
         ("é".encode() * 3 + b"\xff\n", "1|ééé\ufffd\n[1 byte not valid UTF-8, shown as \ufffd; edits keep them]"),
     ],
 )
-def test_what_the_text_is(bench: Bench, data: bytes, text: str) -> None:
+def test_properties_of_the_text_are_named(bench: Bench, data: bytes, text: str) -> None:
     bench.write("f", data)
     assert bench.call("read_file", path="f").text == text
 
 
-def test_beyond_the_end(bench: Bench) -> None:
+def test_an_offset_beyond_the_end(bench: Bench) -> None:
     bench.write("a.py", "one\ntwo\n")
     with pytest.raises(ToolRetry, match=r"'a\.py' has 2 lines; there is no line 7"):
         bench.call("read_file", path="a.py", offset=7)
 
 
-def test_binary(bench: Bench) -> None:
+def test_a_binary_file_is_refused(bench: Bench) -> None:
     bench.write("logo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(2_000))
     with pytest.raises(ToolFailed, match=r"'logo.png' is a binary file \(2.0 kB\)"):
         bench.call("read_file", path="logo.png")
 
 
-def test_two_hundred_megabytes(bench: Bench) -> None:
-    """A sparse file is seen to be binary; a text is read by window, at its beginning and far inside, never edited."""
+def test_a_file_of_two_hundred_megabytes(bench: Bench) -> None:
+    """A sparse file is recognized as binary; a text is read in windows anywhere, and never edited."""
     sparse = bench.root / "disk.img"
     with sparse.open("wb") as file:
         file.truncate(200_000_000)
@@ -152,7 +152,7 @@ def test_a_folder_answers_with_its_listing(bench: Bench) -> None:
         ("/nowhere/at/all.py", "list_files and find_files show which paths exist"),
     ],
 )
-def test_missing_files_name_the_nearest(bench: Bench, asked: str, answer: str) -> None:
+def test_similar_paths_are_suggested_for_a_missing_file(bench: Bench, asked: str, answer: str) -> None:
     bench.write("src/model.py", "x")
     bench.write("src/views.py", "x")
     with pytest.raises(ToolRetry) as raised:
@@ -161,13 +161,13 @@ def test_missing_files_name_the_nearest(bench: Bench, asked: str, answer: str) -
 
 
 @pytest.mark.parametrize("path", ["", "  ", "a\0b", "~nobody-of-that-name/x"])
-def test_paths_that_cannot_be(bench: Bench, path: str) -> None:
+def test_invalid_paths_are_refused(bench: Bench, path: str) -> None:
     with pytest.raises(ToolError):
         bench.call("read_file", path=path)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
-def test_no_permission(bench: Bench) -> None:
+def test_a_forbidden_file_is_reported(bench: Bench) -> None:
     secret = bench.write("secret.txt", "x")
     prepared = bench.prepare("read_file", path="secret.txt")
     secret.chmod(0)
@@ -182,7 +182,7 @@ def test_a_pipe_is_not_waited_for(bench: Bench) -> None:
         bench.call("read_file", path="pipe")
 
 
-def test_a_link_out_of_the_workspace_is_judged_by_its_end(
+def test_a_link_out_of_the_workspace_is_judged_by_its_target(
     bench: Bench, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside") / "target.txt"

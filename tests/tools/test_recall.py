@@ -1,4 +1,4 @@
-"""What left the window comes back word for word."""
+"""Trimmed messages are returned verbatim."""
 
 import asyncio
 import re
@@ -40,7 +40,7 @@ def ask(session: Session, tmp_path: Path, *, incognito: bool = False, **argument
 
 
 def pages(session: Session, tmp_path: Path, **arguments: object) -> list[str]:
-    """The lines of all pages, followed as their heads say."""
+    """Return the lines of all pages, following the calls named in their heads."""
     lines: list[str] = []
     offset: int | None = 1
     while offset:
@@ -52,7 +52,7 @@ def pages(session: Session, tmp_path: Path, **arguments: object) -> list[str]:
     return lines
 
 
-def test_a_span_comes_back_whole_over_its_pages(session: Session, tmp_path: Path) -> None:
+def test_a_span_is_returned_completely_over_its_pages(session: Session, tmp_path: Path) -> None:
     lines = pages(session, tmp_path, handle="t1")
     assert lines[:3] == ["#1 user", "Fix the naïve", "parser"]
     assert '[called read_file {"path": "p.py"}]' in lines
@@ -60,7 +60,7 @@ def test_a_span_comes_back_whole_over_its_pages(session: Session, tmp_path: Path
     assert lines[result + 1 :] == [f"{n} zebra" for n in range(4_000)]
 
 
-def test_messages_by_place_and_by_id(session: Session, tmp_path: Path) -> None:
+def test_messages_by_number_and_by_id(session: Session, tmp_path: Path) -> None:
     assert ask(session, tmp_path, **{"from": "1"}).text.endswith("#1 user\nFix the naïve\nparser")
     both = ask(session, tmp_path, **{"from": "#4", "to": "5"}).text
     assert both.endswith("#4 assistant\nThe parser is fixed.\n\n#5 clio\nrecovery words")
@@ -68,7 +68,7 @@ def test_messages_by_place_and_by_id(session: Session, tmp_path: Path) -> None:
     assert "#1 user" in ask(session, tmp_path, to="aaaa-1").text
 
 
-def test_messages_by_their_words(session: Session, tmp_path: Path) -> None:
+def test_messages_by_their_text(session: Session, tmp_path: Path) -> None:
     text = ask(session, tmp_path, query="parser fixed").text
     assert text.index("#4 assistant") < text.index("#1 user")
     long = ask(session, tmp_path, query="zebra").text
@@ -79,7 +79,7 @@ def test_messages_by_their_words(session: Session, tmp_path: Path) -> None:
     assert "No message" in ask(session, tmp_path, query="recovery").text, "clio's own words are no answer"
 
 
-def test_it_works_where_memory_is_off_and_says_what_is_wrong(session: Session, tmp_path: Path) -> None:
+def test_it_works_while_memory_is_off_and_reports_errors(session: Session, tmp_path: Path) -> None:
     assert "#1 user" in ask(session, tmp_path, incognito=True, handle="T1").text
     for arguments, said in (
         ({}, "needs handle, or from and to, or query"),
@@ -105,7 +105,7 @@ def talk(tmp_path: Path) -> Session:
     return session
 
 
-def test_a_query_looks_only_in_the_span_it_is_asked_with(talk: Session, tmp_path: Path) -> None:
+def test_a_query_searches_only_the_given_span(talk: Session, tmp_path: Path) -> None:
     whole = ask(talk, tmp_path, query="gateway port").text
     assert "9000" in whole and "8080" in whole
     assert whole.index("9000") < whole.index("8080"), "of those as good the newest comes first"
@@ -117,7 +117,7 @@ def test_a_query_looks_only_in_the_span_it_is_asked_with(talk: Session, tmp_path
         ask(talk, tmp_path, query="gateway", handle="t1", **{"from": "4"})
 
 
-def test_the_lines_around_a_match_are_shown_and_the_rest_is_named(talk: Session, tmp_path: Path) -> None:
+def test_lines_around_a_match_are_shown_and_the_omitted_ones_named(talk: Session, tmp_path: Path) -> None:
     text = ask(talk, tmp_path, handle="t1", query="upstream refused").text
     lines = text.splitlines()
     at = lines.index("gateway: connection refused by upstream 10.0.0.7")
@@ -127,18 +127,18 @@ def test_the_lines_around_a_match_are_shown_and_the_rest_is_named(talk: Session,
     assert len(text) < 1_500
 
 
-def test_a_span_without_the_words_says_where_they_are(talk: Session, tmp_path: Path) -> None:
+def test_a_span_without_the_words_names_where_they_are(talk: Session, tmp_path: Path) -> None:
     text = ask(talk, tmp_path, handle="t1", query="noted").text
     assert "No message of t1 of this session" in text and "#5" in text
 
 
-def test_other_forms_slips_and_the_end_of_an_id_find_a_message(talk: Session, tmp_path: Path) -> None:
+def test_other_forms_misspellings_and_the_end_of_an_id_find_a_message(talk: Session, tmp_path: Path) -> None:
     assert "10.0.0.7" in ask(talk, tmp_path, query="conections refusing").text
     assert ask(talk, tmp_path, **{"from": "econd-04"}).text.endswith("the gateway moved to port 9000")
     assert "No message" in ask(talk, tmp_path, query="9001").text, "another number is another thing"
 
 
-def test_more_matches_than_asked_for_are_counted(talk: Session, tmp_path: Path) -> None:
+def test_more_matches_than_requested_are_counted(talk: Session, tmp_path: Path) -> None:
     text = ask(talk, tmp_path, query="gateway", max_results=2).text
     assert mentions(text, "earlier messages", "2 of 4 messages", "match")
     assert "max_results=4 shows more" in text

@@ -1,4 +1,4 @@
-"""A slice of `bench/recall_answers.py`: questions about earlier sessions, answered as a model reads them."""
+"""A sample of `bench/recall_answers.py`: questions about earlier sessions, answered as a model reads them."""
 
 import shutil
 import tempfile
@@ -48,13 +48,13 @@ def home() -> Iterator[Home]:
 
 
 @each_row("question", QUESTIONS)
-def test_the_answer_is_there_newest_first_with_time_and_commit_and_without_noise(home: Home, question: str) -> None:
+def test_the_answer_comes_first_with_time_and_commit_and_without_noise(home: Home, question: str) -> None:
     memory, store, project, placed = home
     text = ask_recall(memory, store, project, question)
     assert [name for name, has in score_answer(text, placed[question]).items() if not has] == [], text
 
 
-def test_the_handles_of_an_answer_are_taken_back(home: Home) -> None:
+def test_handles_in_an_answer_are_accepted(home: Home) -> None:
     import re
 
     memory, store, project, _ = home

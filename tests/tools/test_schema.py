@@ -1,4 +1,4 @@
-"""Tools as the model sees them."""
+"""Tool schemas as the model gets them."""
 
 from typing import Annotated, Literal
 
@@ -24,7 +24,7 @@ class Args(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, description="at most this many")] | None = None
 
 
-def test_references_are_resolved_and_nulls_left_out() -> None:
+def test_references_are_resolved_and_nulls_removed() -> None:
     assert make_args_schema(Args) == {
         "type": "object",
         "properties": {
@@ -45,11 +45,11 @@ def test_references_are_resolved_and_nulls_left_out() -> None:
     }
 
 
-def test_compact_has_no_descriptions() -> None:
+def test_compact_schemas_have_no_descriptions() -> None:
     assert b"called" not in msgspec.json.encode(make_args_schema(Args, describe=False))
 
 
-def test_signature_reads_like_a_call() -> None:
+def test_a_signature_looks_like_a_call() -> None:
     assert describe_arguments(Args) == (
         "title: string, items?: array of {name: string, size?: integer}, mode?: a|b, limit?: integer"
     )

@@ -1,4 +1,4 @@
-"""search_text: both engines give the same lines, in the same order, and say what they left out."""
+"""search_text: both engines give the same lines in the same order, and report what they omitted."""
 
 import asyncio
 import os
@@ -37,11 +37,11 @@ def search(bench: Bench, rg: str | None, pattern: str, **arguments: Any) -> Tool
 
 
 def paths(text: str) -> list[str]:
-    """The paths that head the lines of their files."""
+    """Return the paths above the lines of their files."""
     return [block.partition("\n")[0] for block in text.split("\n\n")]
 
 
-def test_lines_with_their_places(bench: Bench, rg: str | None) -> None:
+def test_lines_have_their_location(bench: Bench, rg: str | None) -> None:
     bench.write("b.py", "x = 1\ny = x\n")
     bench.write("a/c.py", "  x(2)  \n")
     bench.write("a.py", "nothing\n")
@@ -50,13 +50,13 @@ def test_lines_with_their_places(bench: Bench, rg: str | None) -> None:
     assert output.summary == "3 matches in 2 files"
 
 
-def test_context(bench: Bench, rg: str | None) -> None:
+def test_lines_of_context(bench: Bench, rg: str | None) -> None:
     bench.write("f", "1\n2\nhit\n4\n5\n6\nhit\nhit\n9\n")
     expected = "f\n2-2\n3:hit\n4-4\n--\n6-6\n7:hit\n8:hit\n9-9"
     assert search(bench, rg, "hit", context=1).text == expected
 
 
-def test_ignore_case(bench: Bench, rg: str | None) -> None:
+def test_case_can_be_ignored(bench: Bench, rg: str | None) -> None:
     bench.write("f", "Über\nüber\n")
     assert search(bench, rg, "ÜBER").text.startswith("no matches")
     assert search(bench, rg, "ÜBER", ignore_case=True).summary == "2 matches in 1 file"
@@ -72,7 +72,7 @@ def test_ignore_case(bench: Bench, rg: str | None) -> None:
         *(".git", "a/.git", ".git/info/exclude", ".git/commondir", "a/.git/info/exclude", "elsewhere/commondir"),
     ],
 )
-def test_a_file_of_rules_that_never_ends_delays_no_search(bench: Bench, rg: str | None, name: str, kind: str) -> None:
+def test_a_rules_file_that_is_a_pipe_delays_no_search(bench: Bench, rg: str | None, name: str, kind: str) -> None:
     bench.write("a/b/c/f.py", "hit\n")
     bench.write("f.py", "hit\n")
     if name.startswith("elsewhere"):
@@ -95,7 +95,7 @@ def test_a_file_of_rules_that_never_ends_delays_no_search(bench: Bench, rg: str 
 
 
 @pytest.mark.parametrize("git", [True, False])
-def test_what_is_not_searched(bench: Bench, rg: str | None, git: bool) -> None:
+def test_files_that_are_not_searched(bench: Bench, rg: str | None, git: bool) -> None:
     if git:
         subprocess.run(["git", "init", "-q", str(bench.root)], check=True)
     bench.write(".gitignore", "*.log\nbuild/\n")
@@ -126,8 +126,8 @@ def test_what_is_not_searched(bench: Bench, rg: str | None, git: bool) -> None:
         ("", ["a.py", "ignored.txt", "src/b.py", "src/b.ts", "src/deep/c.py"]),
     ],
 )
-def test_globs(bench: Bench, rg: str | None, glob: str, names: list[str]) -> None:
-    """A glob chooses among the files that are not ignored; it never brings ignored ones back."""
+def test_globs_select_files(bench: Bench, rg: str | None, glob: str, names: list[str]) -> None:
+    """A glob selects among files that are not ignored; it never adds ignored ones."""
     bench.write(".gitignore", "*.log\n")
     for name in ("a.py", "src/b.py", "src/b.ts", "src/deep/c.py", "ignored.txt", "x.log"):
         bench.write(name, "hit\n")
@@ -136,7 +136,7 @@ def test_globs(bench: Bench, rg: str | None, glob: str, names: list[str]) -> Non
     assert sorted(found) == sorted(names)
 
 
-def test_a_folder_and_a_file(bench: Bench, rg: str | None) -> None:
+def test_a_folder_and_a_file_can_be_searched(bench: Bench, rg: str | None) -> None:
     for name in ("a.py", "src/b.py", "src/deep/c.py"):
         bench.write(name, "hit\n")
     assert search(bench, rg, "hit", path="src").text == "src/b.py\n1:hit\n\nsrc/deep/c.py\n1:hit"
@@ -145,13 +145,13 @@ def test_a_folder_and_a_file(bench: Bench, rg: str | None) -> None:
     assert search(bench, rg, "hit", path="src", glob="!deep/*").text == "src/b.py\n1:hit"
 
 
-def test_outside_of_the_workspace(bench: Bench, rg: str | None, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_search_outside_the_workspace(bench: Bench, rg: str | None, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("other").resolve()
     (other / "a.py").write_text("hit\n", encoding="utf-8")
     assert search(bench, rg, "hit", path=str(other)).text == f"{other}/a.py\n1:hit"
 
 
-def test_too_many_are_counted(bench: Bench, rg: str | None) -> None:
+def test_matches_beyond_the_limit_are_counted(bench: Bench, rg: str | None) -> None:
     for number in range(30):
         bench.write(f"f{number:02}.py", "hit\n" * 20)
     bench.write("z.txt", "hit\n")
@@ -163,7 +163,7 @@ def test_too_many_are_counted(bench: Bench, rg: str | None) -> None:
     assert output.summary == "600 matches in 30 files"
 
 
-def test_answers_stay_in_their_bounds(bench: Bench) -> None:
+def test_results_have_a_size_limit(bench: Bench) -> None:
     bench.write("f", "hit " + "x" * 200 + "\n" + "hit\n" * 100)
     tool = SearchTextTool(bench.workspace, max_chars=1_000)
     text = run(tool.prepare(SearchTextArgs(pattern="hit"))).text
@@ -171,7 +171,7 @@ def test_answers_stay_in_their_bounds(bench: Bench) -> None:
     assert "of 101 matches in 1 file shown" in text
 
 
-def test_one_file_with_many(bench: Bench, rg: str | None) -> None:
+def test_one_file_with_many_matches(bench: Bench, rg: str | None) -> None:
     bench.write("f", "hit\n" * 5_000)
     rows = search(bench, rg, "hit", path="f", context=1).text.splitlines()
     assert len(rows) == 202
@@ -186,13 +186,13 @@ def test_long_lines_show_the_match(bench: Bench, rg: str | None) -> None:
     assert len(text) < 400
 
 
-def test_line_endings_are_no_part_of_a_line(bench: Bench, rg: str | None) -> None:
+def test_line_endings_are_not_part_of_a_line(bench: Bench, rg: str | None) -> None:
     bench.write("f", "one\r\ntwo\r\n")
     assert search(bench, rg, "^one$").text == "f\n1:one"
 
 
 @each_row("pattern", ["foo(", "[z-a]", "*x", "a{2,1}"])
-def test_a_bad_pattern_offers_the_literal_one(bench: Bench, rg: str | None, pattern: str) -> None:
+def test_an_invalid_pattern_suggests_the_literal_one(bench: Bench, rg: str | None, pattern: str) -> None:
     bench.write("f", f"a {pattern} b\n")
     with pytest.raises(ToolRetry, match="is not a valid regular expression") as raised:
         search(bench, rg, pattern)
@@ -212,21 +212,21 @@ def test_a_backslash_before_n_is_a_pattern(bench: Bench, rg: str | None) -> None
 
 
 @each_row("pattern", [r"(?<=def )run", r"(a)\1", r"end(?!x)", r"-x", r"--files", r"\Astart", r"\s+$"])
-def test_patterns_both_engines_know(bench: Bench, rg: str | None, pattern: str) -> None:
+def test_patterns_supported_by_both_engines(bench: Bench, rg: str | None, pattern: str) -> None:
     bench.write("f", "def run\naa\nend\nmore\n-x --files\nthe start\nstart\nblank \n")
     lines = {r"(?<=def )run": "1", r"(a)\1": "2", r"end(?!x)": "3", "-x": "5", "--files": "5", r"\Astart": "7"}
     number = lines.get(pattern, "8")
     assert search(bench, rg, pattern).text.splitlines()[1].split(":")[0] == number
 
 
-def test_python_looks_at_lines_one_by_one(bench: Bench) -> None:
-    """What stands on the next line is not what follows the end of this one."""
+def test_python_searches_line_by_line(bench: Bench) -> None:
+    """The next line does not follow the end of this one."""
     bench.write("f", "end\n blank\n")
     assert search(bench, None, r"end(?!\s)").text == "f\n1:end"
     assert search(bench, None, r"d\s").text.startswith("no matches")
 
 
-def test_missing_and_empty(bench: Bench, rg: str | None) -> None:
+def test_missing_and_empty_folders(bench: Bench, rg: str | None) -> None:
     bench.write("model.py", "x")
     with pytest.raises(ToolRetry, match=r"did you mean 'model\.py'"):
         search(bench, rg, "x", path="modle.py")
@@ -236,13 +236,13 @@ def test_missing_and_empty(bench: Bench, rg: str | None) -> None:
         search(bench, rg, "x", glob="a[b")
 
 
-def test_a_program_that_does_not_start(bench: Bench) -> None:
+def test_a_program_that_cannot_be_started_is_replaced(bench: Bench) -> None:
     bench.write("f", "hit\n")
     assert search(bench, str(bench.root / "no-such-program"), "hit").text == "f\n1:hit"
 
 
 def test_a_search_can_be_stopped(bench: Bench, tmp_path: Path) -> None:
-    """Cancelling the call ends the search program; nothing is left behind and nothing hangs."""
+    """Cancelling the call ends the search program; no process remains and nothing hangs."""
     pid_file = tmp_path / "pid"
     program = tmp_path / "slow-rg"
     program.write_text(f"#!/bin/sh\necho $$ > {pid_file}\nexec sleep 60\n", encoding="utf-8")
@@ -260,7 +260,7 @@ def test_a_search_can_be_stopped(bench: Bench, tmp_path: Path) -> None:
     wait_until(lambda: not is_alive(int(pid_file.read_text(encoding="utf-8"))))
 
 
-def test_the_title_shows_the_pattern_as_it_is_but_nothing_that_steers(bench: Bench) -> None:
+def test_the_title_shows_the_pattern_without_control_characters(bench: Bench) -> None:
     tool = SearchTextTool(bench.workspace, None)
     assert tool.prepare(SearchTextArgs(pattern=r"^\s*def 合計")).title == r"search '^\s*def 合計'"
     assert tool.prepare(SearchTextArgs(pattern="a\x1b[2Jb")).title == r"search 'a\x1b[2Jb'"
@@ -276,6 +276,6 @@ def test_a_search_that_does_not_end_is_stopped(bench: Bench, tmp_path: Path) -> 
         run(tool.prepare(SearchTextArgs(pattern="x")))
 
 
-def test_a_pattern_with_a_null_character_is_refused_as_the_models_mistake(tmp_path: Path) -> None:
+def test_a_pattern_with_a_null_character_is_refused_as_the_models_error(tmp_path: Path) -> None:
     with pytest.raises(ToolRetry):
         SearchTextTool(Workspace(tmp_path)).prepare(SearchTextArgs(pattern="a\0"))

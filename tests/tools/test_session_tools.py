@@ -1,4 +1,4 @@
-"""The tools that belong to the session: todos, questions, stored outputs; and the family as a whole."""
+"""Tools of the session: todos, questions, stored outputs; and the set as a whole."""
 
 import asyncio
 import re
@@ -25,8 +25,8 @@ from clio.tools.toolbox import make_session_tools
 from tests.support.rows import each_row
 
 
-class Person:
-    """Answers what it was told to, and remembers what it was asked."""
+class AnsweringUser:
+    """Gives its scripted answer, and records the questions."""
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
@@ -55,7 +55,7 @@ def items(*found: dict[str, object]) -> tuple[TodoItem, ...]:
     return tuple(TodoItem(**each) for each in found)  # type: ignore[arg-type]
 
 
-def test_the_life_of_a_todo_list(session: Session) -> None:
+def test_a_todo_list_is_written_updated_and_completed(session: Session) -> None:
     tool = TodoTool(session)
     assert call(tool, TodoArgs(operation="read")).text == "(no todos)"
     call(tool, TodoArgs(operation="write", todos=items({"title": "one", "status": "in_progress"}, {"title": "two"})))
@@ -71,7 +71,7 @@ def test_the_life_of_a_todo_list(session: Session) -> None:
     )
 
 
-def test_writing_again_keeps_the_ids_of_the_same_items() -> None:
+def test_writing_again_keeps_the_ids_of_equal_items() -> None:
     before = (Todo(id=1, title="one"), Todo(id=2, title="two", status="completed"))
     after = apply_todo_operation(
         before, "write", items({"title": "new"}, {"title": "two", "status": "completed"}, {"id": 1, "title": "uno"})
@@ -92,7 +92,7 @@ def test_writing_again_keeps_the_ids_of_the_same_items() -> None:
         ("update", ({"id": 2, "status": "in_progress"},), r"only one .* 1 \(one\), 2 \(two\)"),
     ],
 )
-def test_changes_that_cannot_be(operation: str, given_items: tuple[dict[str, object], ...], said: str) -> None:
+def test_invalid_changes_are_refused(operation: str, given_items: tuple[dict[str, object], ...], said: str) -> None:
     todos = (Todo(id=1, title="one", status="in_progress"), Todo(id=2, title="two"))
     with pytest.raises(ToolRetry, match=said):
         apply_todo_operation(todos, operation, items(*given_items))  # type: ignore[arg-type]
@@ -110,16 +110,16 @@ def test_ids_are_always_unique(steps: list[tuple[str, list[TodoItem]]]) -> None:
 
 
 def test_a_question_and_its_answer() -> None:
-    person = Person(" blue ")
-    output = call(AskUserTool(person), AskUserArgs(question=" Which? ", options=("red", " blue", "red", "")))
-    assert person.asked == [("Which?", ("red", "blue"))]
+    user = AnsweringUser(" blue ")
+    output = call(AskUserTool(user), AskUserArgs(question=" Which? ", options=("red", " blue", "red", "")))
+    assert user.asked == [("Which?", ("red", "blue"))]
     assert (output.text, output.summary) == ("The user answered: blue", "blue")
 
 
-def test_no_answer_is_reported_and_no_question_refused() -> None:
-    assert "no answer" in call(AskUserTool(Person("")), AskUserArgs(question="Which?")).text
+def test_a_missing_answer_is_reported_and_an_empty_question_refused() -> None:
+    assert "no answer" in call(AskUserTool(AnsweringUser("")), AskUserArgs(question="Which?")).text
     with pytest.raises(ToolRetry):
-        AskUserTool(Person("")).prepare(AskUserArgs(question="  "))
+        AskUserTool(AnsweringUser("")).prepare(AskUserArgs(question="  "))
 
 
 def test_the_notice_of_a_preview_leads_to_the_rest(session: Session) -> None:
@@ -139,7 +139,7 @@ def test_the_notice_of_a_preview_leads_to_the_rest(session: Session) -> None:
     assert read == split_rows(whole)
 
 
-def test_behind_the_end_and_unknown_handles(session: Session) -> None:
+def test_offsets_behind_the_end_and_unknown_handles(session: Session) -> None:
     handle = session.write_blob("a\nb\n")
     assert page_output("a\nb\n", 2, 10).text == "[lines 2-2 of 2, the end]\nb"
     with pytest.raises(ToolRetry, match="has 2 lines"):
@@ -148,11 +148,11 @@ def test_behind_the_end_and_unknown_handles(session: Session) -> None:
         call(ReadOutputTool(session), ReadOutputArgs(handle="../../etc/passwd"))
 
 
-def test_the_family_is_complete_described_and_small(store: SessionStore, session: Session, tmp_path: Path) -> None:
+def test_the_set_is_complete_described_and_small(store: SessionStore, session: Session, tmp_path: Path) -> None:
     tools = make_session_tools(
         Workspace(tmp_path),
         session,
-        Person(""),
+        AnsweringUser(""),
         MemorySystem(tmp_path, store, incognito=False, ltm=True),
         JobTable(),
         command_timeout_s=120,
@@ -178,7 +178,7 @@ def test_an_update_adds_its_note_to_the_earlier_one() -> None:
     assert apply_todo_operation(more, "update", whole)[0].note == "cause: parse.py:40; fixed in load(); tests pass"
 
 
-def test_a_new_list_keeps_notes_and_names_those_that_leave(session: Session) -> None:
+def test_a_new_list_keeps_notes_and_names_removed_items(session: Session) -> None:
     tool = TodoTool(session)
     first = items({"title": "one", "note": "cause: parse.py:40"}, {"title": "two", "note": "needs Python 3.12"})
     call(tool, TodoArgs(operation="write", todos=first))
@@ -187,7 +187,7 @@ def test_a_new_list_keeps_notes_and_names_those_that_leave(session: Session) -> 
     assert "2. two: needs Python 3.12" in output.text
 
 
-def test_former_names_of_the_items_are_accepted_and_others_named(session: Session) -> None:
+def test_former_names_of_the_fields_are_accepted_and_others_named(session: Session) -> None:
     tool = TodoTool(session)
     written = parse_arguments('{"operation": "write", "todoList": [{"id": 1, "title": "one"}]}', TodoArgs)
     assert call(tool, written).text == "[ ] 1. one"

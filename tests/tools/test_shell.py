@@ -1,4 +1,4 @@
-"""Real commands: their output, their limits, and that nothing of them is left."""
+"""Real commands: their output, their limits, and that no process remains."""
 
 import asyncio
 import os
@@ -47,7 +47,7 @@ def run(tmp_path: Path, command: str, timeout_s: int = 20) -> ToolOutput:
 
 @pytest.fixture
 def pids(tmp_path: Path) -> Iterator[Path]:
-    """A file where the commands note their process ids; whatever is still alive afterwards is killed."""
+    """A file in which commands record their process ids; processes still alive afterwards are killed."""
     noted = tmp_path / "pids"
     noted.touch()
     yield noted
@@ -65,11 +65,11 @@ async def until_noted(noted: Path, count: int) -> list[int]:
     return noted_pids(noted)
 
 
-# A shell, a child in the same group, and one that `timeout` puts into a group of its own.
+# A shell, a child in the same process group, and one that `timeout` puts in its own group.
 FAMILY = "echo $$ >> pids; sleep 60 & echo $! >> pids; timeout 60 sh -c 'echo $$ >> pids; sleep 60'"
 
 
-def test_output_of_both_streams_in_order_with_exit_code(tmp_path: Path) -> None:
+def test_output_of_both_streams_is_in_order_with_the_exit_code(tmp_path: Path) -> None:
     output = run(tmp_path, "echo one; echo two >&2; pwd; exit 3")
     first, text = output.text.split("\n", 1)
     assert re.fullmatch(r"\[exit 3( in \d+\.\d s)?\]", first)
@@ -84,14 +84,16 @@ def test_success_without_output(tmp_path: Path) -> None:
     assert output.text.endswith("\n(no output)")
 
 
-def test_the_environment_is_quiet_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_non_interactive_and_otherwise_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOMETHING_OF_MINE", "42")
     monkeypatch.setenv("CI", "true")
     output = run(tmp_path, 'echo "$NO_COLOR $TERM $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $SOMETHING_OF_MINE $CI"')
     assert output.text.endswith("\n1 dumb cat cat 0 42 true")
 
 
-def test_input_is_empty(tmp_path: Path) -> None:
+def test_standard_input_is_empty(tmp_path: Path) -> None:
     assert run(tmp_path, "cat; read x || echo no input").text.endswith("\nno input")
 
 
@@ -99,7 +101,7 @@ def test_a_signal_is_named(tmp_path: Path) -> None:
     assert run(tmp_path, "kill -SEGV $$").summary.startswith("killed by signal 11")
 
 
-def test_timeout_kills_the_whole_family(tmp_path: Path, pids: Path) -> None:
+def test_a_timeout_kills_the_whole_process_group(tmp_path: Path, pids: Path) -> None:
     output = run(tmp_path, FAMILY, timeout_s=1)
     assert output.summary == "stopped after 1 s"
     assert len(noted_pids(pids)) == 3
@@ -107,9 +109,7 @@ def test_timeout_kills_the_whole_family(tmp_path: Path, pids: Path) -> None:
     assert not output.ok
 
 
-def test_one_that_ignores_the_polite_request_is_killed(
-    tmp_path: Path, pids: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path, pids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "TERM_GRACE_S", 0.1)
     run(tmp_path, "trap '' TERM; echo $$ >> pids; while true; do sleep 0.05; done", timeout_s=1)
     assert find_survivors(noted_pids(pids)) == []
@@ -121,7 +121,7 @@ def test_output_before_the_timeout_is_kept_and_silence_is_reported(tmp_path: Pat
     assert "it had printed nothing for 1 s" in output.text
 
 
-def test_a_command_that_was_still_printing_is_told_from_a_silent_one(tmp_path: Path) -> None:
+def test_a_command_that_was_still_printing_is_distinguished_from_a_silent_one(tmp_path: Path) -> None:
     output = run(tmp_path, "while true; do echo more; sleep 0.05; done", timeout_s=1)
     assert "it was still printing" in output.text
 
@@ -138,7 +138,7 @@ def test_a_program_that_waits_for_keys_is_stopped_with_a_hint(tmp_path: Path, pi
     assert not any(is_alive(pid) for pid in noted_pids(pids))
 
 
-def test_a_program_that_ends_for_lack_of_a_terminal_is_explained(tmp_path: Path) -> None:
+def test_a_program_that_needs_a_terminal_is_explained(tmp_path: Path) -> None:
     assert "needs a terminal" in run(tmp_path, "echo 'top: failed tty get' >&2; exit 1").text
     assert "needs a terminal" not in run(tmp_path, "echo 'top: failed tty get'").text
     long = "for n in $(seq 200); do echo 'test 7: the input device is not a TTY'; done; exit 1"
@@ -163,8 +163,8 @@ def test_cancelling_leaves_no_process(tmp_path: Path, pids: Path) -> None:
     assert asyncio.run(scenario()) == []
 
 
-def test_cancelling_while_it_starts_leaves_no_process(tmp_path: Path, pids: Path) -> None:
-    """The command runs, and has children, before asyncio hands it over."""
+def test_cancelling_during_the_start_leaves_no_process(tmp_path: Path, pids: Path) -> None:
+    """The command runs, and has child processes, before asyncio returns it."""
     started = tmp_path / "started"
     os.mkfifo(started)
 
@@ -172,7 +172,7 @@ def test_cancelling_while_it_starts_leaves_no_process(tmp_path: Path, pids: Path
         command = "sleep 60 & echo $! $$ >> pids; echo > started; wait"
         task = asyncio.create_task(processes.run_process(command, tmp_path, timeout_s=20))
         await run_loop_once(2)
-        started.read_text(encoding="utf-8")  # in the loop's own thread, so that nothing goes on there meanwhile
+        started.read_text(encoding="utf-8")  # in the loop's own thread, so nothing else runs meanwhile
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -187,7 +187,7 @@ def test_cancelling_twice_leaves_no_process(tmp_path: Path, pids: Path) -> None:
         task = asyncio.create_task(call(shell(tmp_path), RunCommandArgs(command=stubborn)))
         found = await until_noted(pids, 1)
         task.cancel()
-        # It was asked to end, and goes on; or it was killed at once, because its start was not over.
+        # It was asked to end and continues, or it was killed at once because its start was not complete.
         await wait_until_async(lambda: has_text(tmp_path / "asked") or not any(map(is_alive, found)))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -199,7 +199,7 @@ def test_cancelling_twice_leaves_no_process(tmp_path: Path, pids: Path) -> None:
 
 
 @pytest.mark.fast
-def test_children_left_behind_do_not_hold_the_call(tmp_path: Path, pids: Path) -> None:
+def test_remaining_child_processes_do_not_delay_the_call(tmp_path: Path, pids: Path) -> None:
     output = run(tmp_path, "sleep 60 & echo $! >> pids; echo done")
     assert "done" in output.text
     assert "background=true" in output.text
@@ -207,7 +207,7 @@ def test_children_left_behind_do_not_hold_the_call(tmp_path: Path, pids: Path) -
     assert output.ok
 
 
-def test_a_daemon_that_leaves_the_session_does_not_hold_the_call(tmp_path: Path, pids: Path) -> None:
+def test_a_daemon_that_leaves_the_session_does_not_delay_the_call(tmp_path: Path, pids: Path) -> None:
     # The daemon must outlive its command.
     daemon = f"import os, time; os.setsid(); open({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n'); time.sleep(60)"
     command = f'{sys.executable} -c "{daemon}" & while [ ! -s pids ]; do sleep 0.02; done; echo done'
@@ -215,7 +215,7 @@ def test_a_daemon_that_leaves_the_session_does_not_hold_the_call(tmp_path: Path,
     assert [pid for pid in noted_pids(pids) if is_alive(pid)] == noted_pids(pids)
 
 
-def test_fifty_megabytes_stay_bounded(tmp_path: Path) -> None:
+def test_fifty_megabytes_of_output_are_limited(tmp_path: Path) -> None:
     output = run(tmp_path, "echo first; head -c 50000000 /dev/zero | tr '\\0' 'x' | fold -w 100; echo; echo last", 60)
     assert len(output.text) < 2_100_000
     assert output.text.split("\n")[1] == "first"
@@ -224,23 +224,23 @@ def test_fifty_megabytes_stay_bounded(tmp_path: Path) -> None:
 
 
 def test_progress_is_reported_while_it_runs(tmp_path: Path) -> None:
-    news: list[str] = []
+    updates: list[str] = []
     tool = shell(tmp_path)
-    asyncio.run(tool.prepare(RunCommandArgs(command="echo step 7; printf 'part'; sleep 1.3")).run(news.append))
-    assert news == ["step 7\npart"]
+    asyncio.run(tool.prepare(RunCommandArgs(command="echo step 7; printf 'part'; sleep 1.3")).run(updates.append))
+    assert updates == ["step 7\npart"]
 
 
 def test_an_interrupted_command_reports_its_output_a_last_time(tmp_path: Path) -> None:
     async def interrupt() -> list[str]:
-        news: list[str] = []
+        updates: list[str] = []
         call = shell(tmp_path).prepare(RunCommandArgs(command="for i in 1 2 3; do echo line $i; done; sleep 60"))
-        task = asyncio.create_task(call.run(news.append))
-        while not news:
+        task = asyncio.create_task(call.run(updates.append))
+        while not updates:
             await asyncio.sleep(0.02)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return news
+        return updates
 
     assert asyncio.run(interrupt())[-1] == "line 1\nline 2\nline 3"
 
@@ -251,18 +251,18 @@ def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["", "  \n", "echo \0"])
-def test_a_command_that_cannot_be_right(tmp_path: Path, command: str) -> None:
+def test_an_invalid_command_is_refused(tmp_path: Path, command: str) -> None:
     with pytest.raises(ToolRetry):
         shell(tmp_path).prepare(RunCommandArgs(command=command))
 
 
-def test_what_policy_sees(tmp_path: Path) -> None:
+def test_the_action_that_the_policy_judges(tmp_path: Path) -> None:
     prepared = shell(tmp_path).prepare(RunCommandArgs(command="pytest -q\nls"))
     assert prepared.title == "run pytest -q …"
     assert prepared.action == RunCommand(command="pytest -q\nls", cwd=tmp_path.resolve())
 
 
-def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
+def test_a_job_reports_new_output_and_its_end(tmp_path: Path) -> None:
     async def scenario() -> None:
         jobs = JobTable()
         start, output = shell(tmp_path, jobs), JobOutputTool(jobs)
@@ -281,14 +281,14 @@ def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_job_that_dies_at_once_is_reported_by_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_ends_at_once_is_reported_by_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.tools.shell.run_command._FIRST_OUTPUT_S", 10.0)
     output = asyncio.run(call(shell(tmp_path), RunCommandArgs(command="no-such-program-1", background=True)))
     assert "job1 ended: exit 127" in output.text
     assert "not found" in output.text
 
 
-def test_stopping_a_job_takes_its_family_along(tmp_path: Path, pids: Path) -> None:
+def test_stopping_a_job_ends_its_child_processes(tmp_path: Path, pids: Path) -> None:
     async def scenario() -> ToolOutput:
         jobs = JobTable()
         await call(shell(tmp_path, jobs), RunCommandArgs(command=FAMILY, background=True))
@@ -299,7 +299,7 @@ def test_stopping_a_job_takes_its_family_along(tmp_path: Path, pids: Path) -> No
     assert find_survivors(noted_pids(pids)) == []
 
 
-def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> None:
+def test_a_job_lasts_as_long_as_its_child_processes(tmp_path: Path, pids: Path) -> None:
     async def scenario() -> None:
         jobs = JobTable()
         command = "sh -c 'echo $$ >> pids; sleep 60' & echo up"
@@ -315,7 +315,7 @@ def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> N
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is asked for twice a second")
-def test_the_end_of_what_a_job_left_behind_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_remaining_processes_of_a_job_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_POLL_S", 1_000.0)  # polling would wait until then
     os.mkfifo(tmp_path / "go")
 
@@ -343,8 +343,8 @@ def test_closing_the_table_ends_every_job(tmp_path: Path, pids: Path) -> None:
     assert find_survivors(noted_pids(pids)) == []
 
 
-def test_jobs_end_when_clio_dies_of_an_error(tmp_path: Path, pids: Path) -> None:
-    """The event loop is gone without anybody having closed the table: the interpreter's end still kills."""
+def test_jobs_end_when_clio_fails_with_an_error(tmp_path: Path, pids: Path) -> None:
+    """The event loop ended without closing the table: the exit of the interpreter still kills them."""
     script = f"""
 import asyncio
 from pathlib import Path
@@ -366,6 +366,6 @@ asyncio.run(main())
     assert find_survivors(noted_pids(pids)) == []
 
 
-def test_an_unknown_job_is_answered_with_the_known_ones() -> None:
+def test_an_unknown_job_gets_the_known_ones() -> None:
     with pytest.raises(ToolRetry, match="none has been started"):
         JobOutputTool(JobTable()).prepare(JobOutputArgs(job="job9"))

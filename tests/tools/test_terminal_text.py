@@ -28,7 +28,7 @@ def clean(*pieces: bytes) -> str:
         (b"torn \x1b[3", "torn "),
     ],
 )
-def test_what_a_terminal_would_show(raw: bytes, text: str) -> None:
+def test_text_as_a_terminal_would_show_it(raw: bytes, text: str) -> None:
     assert clean(raw) == text
 
 
@@ -36,19 +36,19 @@ pieces = st.sampled_from([b"a", b"\xc3\xa9", b"\r", b"\n", b"\x1b[1;31m", b"\x1b
 
 
 @given(st.lists(pieces, max_size=30).map(b"".join), st.lists(st.integers(0, 60), max_size=8))
-def test_cuts_do_not_matter(raw: bytes, cuts: list[int]) -> None:
+def test_pieces_do_not_matter(raw: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(raw)) for cut in cuts), len(raw)]
     assert clean(*(raw[a:b] for a, b in pairwise(edges))) == clean(raw)
 
 
-def test_a_line_without_end_passes_in_pieces() -> None:
+def test_an_endless_line_is_passed_on_in_pieces() -> None:
     terminal = TerminalText()
     text = "".join(terminal.feed(b"x" * 50_000) for _ in range(10))
     assert len(text) >= 400_000
     assert len(text + terminal.finish()) == 500_000
 
 
-def test_progress_without_end_is_not_kept() -> None:
+def test_endless_progress_output_is_not_kept() -> None:
     terminal = TerminalText()
     for number in range(100_000):
         assert terminal.feed(b"%d%%\r" % number) == ""
@@ -56,7 +56,7 @@ def test_progress_without_end_is_not_kept() -> None:
 
 
 @given(st.lists(st.text(max_size=50), max_size=40), st.integers(2, 60), st.integers(0, 400))
-def test_bounded_text_keeps_both_ends(parts: list[str], max_chars: int, offset: int) -> None:
+def test_limited_text_keeps_both_ends(parts: list[str], max_chars: int, offset: int) -> None:
     bounded = BoundedText(max_chars)
     for part in parts:
         bounded.add(part)

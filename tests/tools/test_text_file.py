@@ -1,4 +1,4 @@
-"""Text and bytes: encodings told apart, binaries refused, errors said in words."""
+"""Text and bytes: detection of encodings, refusal of binary files, error messages."""
 
 import codecs
 import os
@@ -26,7 +26,7 @@ from tests.support.rows import each_row
         ("déjà vu ".encode() + b"\xff", "utf-8", "déjà vu \udcff"),
     ],
 )
-def test_encodings(data: bytes, encoding: str, text: str) -> None:
+def test_encodings_are_detected(data: bytes, encoding: str, text: str) -> None:
     file = decode_file(data)
     assert (file.encoding, file.text) == (encoding, text)
     assert encode_file(file.text, file, "f") == data
@@ -36,29 +36,29 @@ def test_encodings(data: bytes, encoding: str, text: str) -> None:
     "data",
     [b"\x89PNG\r\n\x1a\n\0\0", b"a\0b", b"\x01\x02\x03\x04 text", "né".encode("utf-32"), codecs.BOM_UTF16_LE + b"a"],
 )
-def test_binaries(data: bytes) -> None:
+def test_binary_files_are_detected(data: bytes) -> None:
     with pytest.raises(NotText):
         decode_file(data)
 
 
-def test_a_character_the_encoding_cannot_hold() -> None:
+def test_a_character_that_the_encoding_cannot_represent() -> None:
     file = decode_file(b"caf\xe9")
     with pytest.raises(ToolRetry, match=r"cp1252, which has no '→' \(U\+2192\)"):
         encode_file("café →", file, "menu.txt")
 
 
-def test_shown_has_no_surrogates() -> None:
+def test_displayed_text_has_no_surrogates() -> None:
     assert to_printable("a\udcffb\ud83d\ude00") == "a\ufffdb😀"
 
 
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (1_400, "1.4 kB"), (200_000_000, "200 MB")]
 )
-def test_sizes(count: int, text: str) -> None:
+def test_sizes_are_formatted(count: int, text: str) -> None:
     assert format_bytes(count) == text
 
 
-def test_what_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"x")
     fifo = tmp_path / "pipe"

@@ -14,7 +14,7 @@ def test_short_text_is_unchanged() -> None:
     assert preview_output("a\nb\n", 4, "h") == "a\nb\n"
 
 
-def test_notice_names_the_call_that_goes_on() -> None:
+def test_the_notice_names_the_call_that_continues() -> None:
     short = preview_output(LONG, 2000, "ab12")
     head, notice, tail = re.split(r"\n(\[… .* …\]\n)", short)
     offset = int(re.search(r'read_output\(handle="ab12", offset=(\d+)\)', notice)[1])  # type: ignore[index]
@@ -26,7 +26,7 @@ def test_notice_names_the_call_that_goes_on() -> None:
     assert len(head) > len(tail)
 
 
-def test_without_a_handle_nothing_is_promised() -> None:
+def test_without_a_handle_no_call_is_named() -> None:
     short = preview_output(LONG, 1000, None)
     assert "left out" in short
     assert "read_output" not in short
@@ -41,7 +41,7 @@ def test_a_preview_is_never_longer_than_allowed(text: str, max_chars: int, handl
 
 
 @given(texts)
-def test_rows_hold_every_character_and_are_bounded(text: str) -> None:
+def test_rows_contain_every_character_and_have_a_length_limit(text: str) -> None:
     found = split_rows(text)
     assert "".join(found) == text.replace("\n", "")
     assert all(len(row) <= MAX_ROW_CHARS and "\n" not in row for row in found)
@@ -49,7 +49,7 @@ def test_rows_hold_every_character_and_are_bounded(text: str) -> None:
 
 @given(texts, st.integers(400, 5000))
 def test_head_then_paging_loses_nothing(text: str, max_chars: int) -> None:
-    """Whoever reads the preview's head and then pages from the named row has read the whole text."""
+    """The preview's head and the pages from the named row on are the whole text."""
     short = preview_output(text, max_chars, "cafe")
     found = re.search(
         r"\n\[… [\d,]+ lines, [\d,]+ characters left out; go on with read_output.*offset=(\d+)\) …\]\n", short

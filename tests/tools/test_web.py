@@ -25,7 +25,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Site:
-    """A server whose pages are functions; remembers the requests it got."""
+    """A server whose pages are functions; it records its requests."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Answer] = {}
@@ -120,7 +120,7 @@ def test_a_page_becomes_text(site: Site) -> None:
     )
 
 
-def test_json_and_plain_text_are_as_they_are(site: Site) -> None:
+def test_json_and_plain_text_are_unchanged(site: Site) -> None:
     site.add("/data", b'{"a": "<b>"}\n', "application/json")
     site.add("/plain", b"no <b>markup</b>\r\nhere", "text/plain")
     site.add("/api", b"{}", "application/vnd.api+json")
@@ -139,7 +139,7 @@ def test_json_and_plain_text_are_as_they_are(site: Site) -> None:
         (b"\xef\xbb\xbfcaf\xc3\xa9", "text/plain"),
     ],
 )
-def test_charsets(site: Site, body: bytes, kind: str) -> None:
+def test_character_sets_are_decoded(site: Site, body: bytes, kind: str) -> None:
     site.add("/", body, kind)
     assert fetch(site.url("/")).text.split("\n")[-1] == "café"
 
@@ -147,13 +147,13 @@ def test_charsets(site: Site, body: bytes, kind: str) -> None:
 @pytest.mark.parametrize(
     ("body", "kind"), [(b"%PDF-1.7", "application/pdf"), (b"\x89PNG\0\0", ""), (b"x", "image/png")]
 )
-def test_what_is_not_text_is_refused(site: Site, body: bytes, kind: str) -> None:
+def test_other_content_is_refused(site: Site, body: bytes, kind: str) -> None:
     site.add("/", body, kind)
     with pytest.raises(ToolFailed, match="not text"):
         fetch(site.url("/"))
 
 
-def test_private_networks_are_closed_unless_opened(site: Site) -> None:
+def test_private_networks_are_refused_unless_allowed(site: Site) -> None:
     site.add("/", b"secret")
     for url in (site.url("/"), f"http://localhost:{site.port}/", f"http://[::1]:{site.port}/"):
         with pytest.raises(ToolFailed, match="private_network"):
@@ -176,7 +176,7 @@ def test_redirects_are_followed_and_the_last_one_named(site: Site) -> None:
     assert output.text.endswith("arrived")
 
 
-def test_a_circle_of_redirects_ends(site: Site) -> None:
+def test_a_redirect_loop_ends(site: Site) -> None:
     site.redirect("/a", "/a")
     with pytest.raises(ToolFailed, match="more than 5 times"):
         fetch(site.url("/a"))
@@ -184,7 +184,7 @@ def test_a_circle_of_redirects_ends(site: Site) -> None:
 
 
 def test_a_redirect_into_the_private_network_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name of the open internet, played by the loopback server, sends the fetch to this machine."""
+    """A public host name, served by the loopback server, redirects the fetch to this machine."""
     hops: list[str] = []
 
     def check(url: str, allow_private: bool) -> FetchTarget:
@@ -204,14 +204,14 @@ def test_a_redirect_into_the_private_network_is_refused(site: Site, monkeypatch:
     assert hops == [start, site.url("/secret")]
 
 
-def test_a_gzip_page_is_unpacked(site: Site) -> None:
+def test_a_gzip_page_is_decompressed(site: Site) -> None:
     site.add("/", gzip.compress(b"<p>packed"), Content_Encoding="gzip")
     site.add("/deflate", zlib.compress(b"<p>packed"), Content_Encoding="deflate")
     assert fetch(site.url("/")).text.endswith("packed")
     assert fetch(site.url("/deflate")).text.endswith("packed")
 
 
-def test_a_gzip_bomb_is_bounded(site: Site) -> None:
+def test_a_gzip_bomb_is_limited(site: Site) -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     bomb = b"".join(packer.compress(b"0" * 1_000_000) for _ in range(300)) + packer.flush()
     assert len(bomb) < 400_000
@@ -221,7 +221,7 @@ def test_a_gzip_bomb_is_bounded(site: Site) -> None:
     assert mentions(output.text.splitlines()[-1], "5 MB", "end", "left out")
 
 
-def test_a_body_without_end_is_bounded(site: Site) -> None:
+def test_an_endless_body_is_limited(site: Site) -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "text/plain")
@@ -246,8 +246,8 @@ def dripping(site: Site, *, headers_first: bool) -> Answer:
 
 
 @pytest.mark.parametrize("headers_first", [True, False])
-def test_a_server_that_drips_is_left_in_time(site: Site, headers_first: bool) -> None:
-    """Each byte comes in time, the whole never does: the limit counts from the start, and the thread ends with it."""
+def test_a_very_slow_server_is_left_at_the_time_limit(site: Site, headers_first: bool) -> None:
+    """Each byte comes in time but never all: the limit counts from the start, and the thread ends too."""
     site.pages["/"] = dripping(site, headers_first=headers_first)
     with pytest.raises(ToolFailed, match=r"was not received completely within 0\.3 s"):
         fetch(site.url("/"), timeout_s=0.3)
@@ -264,7 +264,7 @@ def test_cancelling_ends_the_thread_too(site: Site) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(scenario())  # waits for its threads: one that read on would keep it here
+    asyncio.run(scenario())  # waits for its threads: one that goes on reading would block it here
 
 
 def test_failures_are_one_sentence(site: Site) -> None:
@@ -282,12 +282,12 @@ def test_failures_are_one_sentence(site: Site) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_unusual_urls_reach_the_server_quoted(site: Site) -> None:
+def test_unusual_urls_are_quoted_for_the_server(site: Site) -> None:
     site.add("/caf%C3%A9%20x?q=%22a%22", b"<p>found")
     assert fetch(site.url('/café%20x?q="a"#part')).text.endswith("found")
 
 
-def test_what_policy_sees(site: Site) -> None:
+def test_the_action_that_the_policy_judges(site: Site) -> None:
     prepared = WebFetchTool(private_network=True).prepare(WebFetchArgs(url=" http://example.org/x "))
     assert prepared.action == FetchUrl(url="http://example.org/x")
 
@@ -309,7 +309,7 @@ HOSTILE = [
 
 
 @each_row("piece", HOSTILE)
-def test_hostile_markup_ends_and_is_valid_text(piece: str) -> None:
+def test_hostile_markup_is_converted_quickly_to_valid_text(piece: str) -> None:
     _, text = extract_html_text(piece * 5000 + "<p>end", "http://a/")
     text.encode("utf-8")
 
@@ -326,6 +326,6 @@ def test_words_are_never_lost(pieces: list[str]) -> None:
     assert text.count("word") == pieces.count(" word ")
 
 
-def test_reading_stops_when_told() -> None:
+def test_reading_can_be_stopped() -> None:
     _, text = extract_html_text("word " * 100_000, "http://a/", stopped=lambda: True)
     assert text == ""

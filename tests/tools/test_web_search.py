@@ -1,4 +1,4 @@
-"""web_search against servers that answer as the services do, and the search of the model's own server."""
+"""web_search with servers that answer like the services, and the search of the model's own server."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ ANSWERS: dict[str, Any] = {
 
 
 class Service:
-    """A search service on loopback. `status` and `body` are what it answers next."""
+    """A search service on loopback. `status` and `body` are its next answer."""
 
     def __init__(self) -> None:
         self.status, self.body, self.headers = 200, b"{}", dict[str, str]()
@@ -110,7 +110,7 @@ def search(service: Service, name: SearchService, query: str, count: int = 5, *,
 
 
 @pytest.mark.parametrize("name", ["brave", "tavily", "exa", "searxng"])
-def test_each_service_is_asked_in_its_way_and_its_results_are_quotations(service: Service, name: SearchService) -> None:
+def test_each_service_gets_its_request_format_and_results_are_quotations(service: Service, name: SearchService) -> None:
     service.answer(ANSWERS[name])
     call, result = search(service, name, "what is a\nheartbeat")
     assert call.action == FetchUrl(
@@ -129,7 +129,7 @@ def test_each_service_is_asked_in_its_way_and_its_results_are_quotations(service
         assert path.startswith("/search?") and "format=json" in path and "the-key" not in str(service.asked)
 
 
-def test_secrets_in_a_query_are_replaced_before_it_is_sent(service: Service) -> None:
+def test_secrets_in_a_query_are_redacted_before_it_is_sent(service: Service) -> None:
     service.answer(ANSWERS["tavily"])
     call, _ = search(service, "tavily", "error hunter2 refused")
     assert "hunter2" not in str(service.asked) and "hunter2" not in call.title
@@ -153,20 +153,20 @@ def test_a_refusal_is_explained(service: Service, status: int, body: bytes, reas
         search(service, "tavily", "heartbeat")
 
 
-def test_odd_answers_give_no_results(service: Service) -> None:
+def test_unusual_answers_give_no_results(service: Service) -> None:
     for body in [{}, [], {"results": "x"}, {"results": [None, 3, {"url": 4}]}]:
         service.answer(body)
         assert "found nothing" in search(service, "exa", "heartbeat")[1].text
 
 
-def test_without_a_key_the_user_learns_which_variable_to_set(service: Service) -> None:
+def test_without_a_key_the_variable_to_set_is_named(service: Service) -> None:
     with pytest.raises(ToolFailed, match="TAVILY_API_KEY is not set"):
         search(service, "tavily", "heartbeat", key="")
     assert service.asked == []
 
 
 @pytest.mark.parametrize("query", ["", "   ", "x" * 401])
-def test_queries_that_cannot_be_sent(service: Service, query: str) -> None:
+def test_invalid_queries_are_refused(service: Service, query: str) -> None:
     with pytest.raises(ToolRetry):
         search(service, "searxng", query)
 
@@ -217,7 +217,7 @@ def request() -> ChatRequest:
     return ChatRequest(system="s", messages=(), tools=(spec,))
 
 
-def test_the_servers_own_search_is_requested_and_left_out_if_refused() -> None:
+def test_the_servers_own_search_is_requested_and_omitted_if_refused() -> None:
     messages = MessagesProtocol("claude-sonnet-4-5", web_search=True)
     responses = ResponsesProtocol("gpt-5", web_search=True)
     kinds = []
@@ -231,7 +231,7 @@ def test_the_servers_own_search_is_requested_and_left_out_if_refused() -> None:
     assert "web_search" not in MessagesProtocol("claude-sonnet-4-5").encode(request()).decode()
 
 
-def test_the_pages_that_an_answer_cites_are_listed_at_its_end() -> None:
+def test_pages_cited_in_an_answer_are_listed_at_its_end() -> None:
     found = 0
     for recorded in recordings("messages"):
         if "web_search_tool_result" not in recorded.stream:

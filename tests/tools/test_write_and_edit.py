@@ -1,4 +1,4 @@
-"""write_file and edit_file on real files: what lands on disk, what is refused, what the model is told."""
+"""write_file and edit_file on real files: the written file, refusals, and results for the model."""
 
 import os
 import tempfile
@@ -21,7 +21,7 @@ def bench(tmp_path: Path) -> Bench:
 # --- write_file
 
 
-def test_a_new_file_with_its_folders(bench: Bench) -> None:
+def test_a_new_file_is_created_with_its_folders(bench: Bench) -> None:
     prepared = bench.prepare("write_file", path="src/deep/new.py", content="a\nb\n")
     path = bench.root / "src/deep/new.py"
     change = FileChange(path=path, kind="add", after="a\nb\n")
@@ -50,13 +50,13 @@ def test_an_unread_file_is_not_overwritten(bench: Bench) -> None:
     assert path.read_bytes() == b"new\n"
 
 
-def test_an_empty_file_may_be_filled(bench: Bench) -> None:
+def test_an_empty_file_may_be_overwritten(bench: Bench) -> None:
     bench.write("__init__.py", "")
     bench.call("write_file", path="__init__.py", content="x = 1\n")
     assert (bench.root / "__init__.py").read_text(encoding="utf-8") == "x = 1\n"
 
 
-def test_a_file_changed_since_it_was_read(bench: Bench) -> None:
+def test_a_file_changed_since_it_was_read_is_not_overwritten(bench: Bench) -> None:
     bench.write("a.py", "one\n")
     bench.call("read_file", path="a.py")
     bench.write("a.py", "two\n")
@@ -68,7 +68,7 @@ def test_a_file_changed_since_it_was_read(bench: Bench) -> None:
     assert (bench.root / "a.py").read_bytes() == b"four\n"
 
 
-def test_overwriting_keeps_endings_encoding_and_mode(bench: Bench) -> None:
+def test_overwriting_keeps_line_endings_encoding_and_mode(bench: Bench) -> None:
     path = bench.write("run.bat", b"rem caf\xe9\r\nold\r\n")
     path.chmod(0o755)
     bench.call("read_file", path="run.bat")
@@ -78,7 +78,7 @@ def test_overwriting_keeps_endings_encoding_and_mode(bench: Bench) -> None:
     assert "kept cp1252 and CRLF line endings" in output.text
 
 
-def test_writing_what_is_there(bench: Bench) -> None:
+def test_writing_the_same_text_changes_nothing(bench: Bench) -> None:
     bench.write("a", "same")
     bench.call("read_file", path="a")
     with pytest.raises(ToolRetry, match="already has exactly this content"):
@@ -89,14 +89,14 @@ def test_writing_what_is_there(bench: Bench) -> None:
     ("path", "words"),
     [("src", "is a folder"), ("new/", "is a folder"), ("a.py/b.py", "is a file, not a folder"), ("", "empty")],
 )
-def test_where_no_file_can_be(bench: Bench, path: str, words: str) -> None:
+def test_paths_that_cannot_be_a_file(bench: Bench, path: str, words: str) -> None:
     bench.write("src/x", "x")
     bench.write("a.py", "x")
     with pytest.raises(ToolRetry, match=words):
         bench.prepare("write_file", path=path, content="x")
 
 
-def test_another_process_creates_the_file_meanwhile(bench: Bench) -> None:
+def test_a_file_created_meanwhile_by_another_process_is_not_overwritten(bench: Bench) -> None:
     prepared = bench.prepare("write_file", path="a.py", content="mine")
     path = bench.write("a.py", "theirs")
     with pytest.raises(ToolRetry, match="already exists"):
@@ -105,10 +105,10 @@ def test_another_process_creates_the_file_meanwhile(bench: Bench) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
-def test_a_write_protected_file() -> None:
+def test_a_write_protected_file_is_refused() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
-        bench.root.chmod(0o777)  # the folder would let the file be replaced all the same
+        bench.root.chmod(0o777)  # the folder would permit replacing the file
         path = bench.write("a.py", "x = 1\n")
         path.chmod(0o444)
         with unprivileged(), pytest.raises(ToolFailed, match="write-protected"):
@@ -116,7 +116,7 @@ def test_a_write_protected_file() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
-def test_a_closed_folder(bench: Bench) -> None:
+def test_a_read_only_folder_is_reported(bench: Bench) -> None:
     bench.write("closed/a.py", "x = 1\n")
     (bench.root / "closed").chmod(0)
     for name, arguments in [
@@ -131,7 +131,7 @@ def test_a_closed_folder(bench: Bench) -> None:
 # --- edit_file
 
 
-def test_an_edit(bench: Bench) -> None:
+def test_an_edit_changes_the_file(bench: Bench) -> None:
     path = bench.write("a.py", "def f():\n    return 1\n\n\ndef g():\n    return 2\n")
     prepared = bench.prepare("edit_file", path="a.py", old_string="return 1", new_string="x = 1\n    return x")
     assert prepared.title == "edit a.py"
@@ -146,7 +146,7 @@ def test_an_edit(bench: Bench) -> None:
     assert bench.log.has_seen(path)
 
 
-def test_an_edit_says_its_rung(bench: Bench) -> None:
+def test_an_edit_names_its_matching_method(bench: Bench) -> None:
     bench.write("a.py", "class A:\n\tdef f(self):\n\t\treturn 1\n")
     output = bench.call(
         "edit_file", path="a.py", old_string="def f(self):\n    return 1", new_string="def f(self):\n    return 2"
@@ -156,7 +156,7 @@ def test_an_edit_says_its_rung(bench: Bench) -> None:
     assert "3|\t\treturn 2" in output.text
 
 
-def test_edits_in_a_row_need_no_new_read(bench: Bench) -> None:
+def test_consecutive_edits_need_no_new_read(bench: Bench) -> None:
     path = bench.write("a", "one\ntwo\n")
     bench.call("read_file", path="a")
     bench.call("edit_file", path="a", old_string="one", new_string="1")
@@ -164,7 +164,7 @@ def test_edits_in_a_row_need_no_new_read(bench: Bench) -> None:
     assert path.read_bytes() == b"1\n2\n"
 
 
-def test_a_stale_edit_is_refused(bench: Bench) -> None:
+def test_an_edit_of_an_outdated_read_is_refused(bench: Bench) -> None:
     bench.write("a", "one\ntwo\n")
     bench.call("read_file", path="a")
     path = bench.write("a", "one\nother\n")
@@ -173,7 +173,7 @@ def test_a_stale_edit_is_refused(bench: Bench) -> None:
     assert path.read_bytes() == b"one\nother\n"
 
 
-def test_a_file_that_changes_between_question_and_answer(bench: Bench) -> None:
+def test_a_file_that_changes_during_the_question_is_refused(bench: Bench) -> None:
     path = bench.write("a", "one\n")
     prepared = bench.prepare("edit_file", path="a", old_string="one", new_string="1")
     bench.write("a", "one\nmore\n")
@@ -182,14 +182,14 @@ def test_a_file_that_changes_between_question_and_answer(bench: Bench) -> None:
     assert path.read_bytes() == b"one\nmore\n"
 
 
-def test_replace_all_counts_places(bench: Bench) -> None:
+def test_replace_all_counts_the_places(bench: Bench) -> None:
     path = bench.write("a", "x x\nx\n")
     output = bench.call("edit_file", path="a", old_string="x", new_string="y", replace_all=True)
     assert path.read_bytes() == b"y y\ny\n"
     assert output.text.startswith("edited a in 3 places: +2 -2 lines")
 
 
-def test_refusals_name_the_file_and_show_blanks(bench: Bench) -> None:
+def test_refusals_name_the_file_and_show_whitespace(bench: Bench) -> None:
     bench.write("a.py", "def f():\n\treturn value\n")
     with pytest.raises(ToolRetry) as raised:
         bench.prepare("edit_file", path="a.py", old_string="    return valeu", new_string="x")
@@ -198,8 +198,8 @@ def test_refusals_name_the_file_and_show_blanks(bench: Bench) -> None:
     assert "yours | ····return valeu\nfile  | →return value" in str(raised.value)
 
 
-def test_refusals_can_be_sent(bench: Bench) -> None:
-    """Bytes that are no UTF-8 do not reach a message as lone surrogates."""
+def test_refusals_can_be_encoded(bench: Bench) -> None:
+    """Bytes that are not UTF-8 do not reach a message as lone surrogates."""
     bench.write("a", "é é é same\n".encode() + b"\xff same\n")
     with pytest.raises(ToolRetry) as raised:
         bench.prepare("edit_file", path="a", old_string="same", new_string="x")
@@ -207,14 +207,14 @@ def test_refusals_can_be_sent(bench: Bench) -> None:
     str(raised.value).encode("utf-8")
 
 
-def test_an_encoding_that_cannot_hold_the_change(bench: Bench) -> None:
+def test_an_encoding_that_cannot_represent_the_change(bench: Bench) -> None:
     path = bench.write("a", b"caf\xe9\n")
     with pytest.raises(ToolRetry, match="cp1252, which has no"):
         bench.prepare("edit_file", path="a", old_string="café", new_string="café ☕")
     assert path.read_bytes() == b"caf\xe9\n"
 
 
-def test_missing_and_binary(bench: Bench) -> None:
+def test_missing_and_binary_files(bench: Bench) -> None:
     bench.write("model.py", "x")
     bench.write("data.bin", b"\0\1")
     with pytest.raises(ToolRetry, match=r"did you mean 'model\.py'"):
@@ -223,7 +223,7 @@ def test_missing_and_binary(bench: Bench) -> None:
         bench.prepare("edit_file", path="data.bin", old_string="a", new_string="b")
 
 
-def test_edits_go_through_links(bench: Bench) -> None:
+def test_edits_follow_links(bench: Bench) -> None:
     path = bench.write("real.txt", "one\n")
     (bench.root / "link.txt").symlink_to(path)
     bench.call("edit_file", path="link.txt", old_string="one", new_string="two")
@@ -231,14 +231,14 @@ def test_edits_go_through_links(bench: Bench) -> None:
     assert path.read_bytes() == b"two\n"
 
 
-def test_everything_deleted(bench: Bench) -> None:
+def test_everything_can_be_deleted(bench: Bench) -> None:
     path = bench.write("a", "one\n")
     output = bench.call("edit_file", path="a", old_string="one\n", new_string="")
     assert path.read_bytes() == b""
     assert output.text.endswith("(the file is empty now)")
 
 
-def test_no_temporary_files_stay(bench: Bench) -> None:
+def test_no_temporary_files_remain(bench: Bench) -> None:
     bench.write("a", "one\n")
     bench.call("edit_file", path="a", old_string="one", new_string="two")
     assert [path.name for path in bench.root.iterdir()] == ["a"]

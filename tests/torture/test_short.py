@@ -1,6 +1,6 @@
-"""A short slice of each torture, in one process that forks clios; `make torture` does it at length.
+"""A short sample of each torture test, in one process that forks clios; `make torture` runs them at length.
 
-The processes are forked by a Python of their own: this one has threads, and modules that other tests have changed.
+The clios are forked by a separate Python process: this one has threads, and modules that other tests have changed.
 """
 
 import re
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot 
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the slice printed; it fails where anything was lost."""
+def output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the output of the sample; the fixture fails if anything was lost."""
     done = subprocess.run(
         [sys.executable, "-m", "torture.short"],
         cwd=tmp_path_factory.mktemp("torture"), capture_output=True, text=True, timeout=100, check=False,
@@ -26,30 +26,29 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout
 
 
-def test_killed_clios_keep_what_they_confirmed(told: str) -> None:
-    found = re.search(r"^kill: (\d+) killed, (\d+) messages and (\d+) memories", told, re.MULTILINE)
-    assert found and int(found[1]) == 4 and int(found[2]) > 0, told
+def test_killed_clios_keep_what_they_confirmed(output: str) -> None:
+    found = re.search(r"^kill: (\d+) killed, (\d+) messages and (\d+) memories", output, re.MULTILINE)
+    assert found and int(found[1]) == 4 and int(found[2]) > 0, output
 
 
-def test_torn_files_cost_nothing_else(told: str) -> None:
-    found = re.search(r"^tear: (\d+) damages", told, re.MULTILINE)
-    assert found and int(found[1]) >= 2, told
+def test_torn_files_affect_nothing_else(output: str) -> None:
+    found = re.search(r"^tear: (\d+) damages", output, re.MULTILINE)
+    assert found and int(found[1]) >= 2, output
 
 
-def test_many_at_once_lose_nothing(told: str) -> None:
-    found = re.search(r"^many: (\d+) runs", told, re.MULTILINE)
-    assert found and int(found[1]) >= 2, told
+def test_many_simultaneous_clios_lose_nothing(output: str) -> None:
+    found = re.search(r"^many: (\d+) runs", output, re.MULTILINE)
+    assert found and int(found[1]) >= 2, output
 
 
-def test_trouble_is_reported(told: str) -> None:
-    scenes = re.findall(r"^(full|writers|read-only|clock|locks): .* problems: 0$", told, re.MULTILINE)
-    assert scenes == ["full", "writers", "read-only", "clock", "locks"], told
+def test_errors_are_reported(output: str) -> None:
+    scenes = re.findall(r"^(full|writers|read-only|clock|locks): .* problems: 0$", output, re.MULTILINE)
+    assert scenes == ["full", "writers", "read-only", "clock", "locks"], output
 
 
-def test_the_oracle_sees_what_is_lost(told: str) -> None:
-    """A torture that cannot fail proves nothing.
+def test_the_checker_detects_losses(output: str) -> None:
+    """A torture test that cannot fail proves nothing.
 
-    Memories, a message, a rating, what a style learned and letters of a file are taken away, and a forgotten note is
-    put back.
+    Memories, a message, a rating, learned styles and letters of a file are removed, and a forgotten note restored.
     """
-    assert "sabotage: seen" in told
+    assert "sabotage: seen" in output
