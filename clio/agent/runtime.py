@@ -281,6 +281,7 @@ class Runtime:
         self.servers.begin_session()
         self.session = session
         self.turn_files.begin_session(session)
+        self.memory.begin_session(session)
         self.planning.begin_session(session, is_from_flag=self.is_from_flag("approve"))
         self.efforts.begin_session(session)
         for warning in session.warnings:

@@ -33,6 +33,7 @@ from clio.memory.styles.styles import Styles
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import Fragment
 from clio.sessions.session import Session
+from clio.sessions.state import SessionLimit
 from clio.sessions.store import SessionStore
 from clio.storage.documents import load_cached, save_cached
 from clio.storage.files import make_ignored_folder
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 
 DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
+MAX_SESSION_LIMITS = 20
+"""Maximum number of limits for the running session only; the oldest are dropped first."""
 
 
 def _no_summary() -> str:
@@ -163,9 +166,7 @@ class MemorySystem:
         self._preferences = Preferences(self._store.user, scenarios or TaskTypes(), fading, clock)
         self._scenarios = scenarios or TaskTypes()
         self._project_preferences = Preferences(self._store.project, self._scenarios, fading, clock)
-        self._held_at = 0.0
-        self._held_in = ""
-        self._last_held: tuple[str, ...] = ()
+        self._limits: tuple[SessionLimit, ...] = ()
         self.forgotten_now: tuple[MemoryRecord, ...] = ()
         """What the user's present message made clio forget before the model was asked."""
         self.removed_by_model: set[str] = set()
@@ -187,6 +188,10 @@ class MemorySystem:
 
     # Fragments of a request
 
+    def begin_session(self, session: Session) -> None:
+        """Continue with another session, whose first request is made later."""
+        self._session, self._limits, self._of_turn = session, session.limits, None
+
     def begin(self, *, window_tokens: int, session: Session | None) -> None:
         """Reset for a session and a model. Call this before asking for fragments."""
         self._session = session
@@ -194,20 +199,18 @@ class MemorySystem:
         self._briefing = self._new_briefing()
         self._report = None
         self._styles.current = None
-        # A model switch in the same session begins again; limits stated in the session still apply.
-        held = self._of_turn.held if self._of_turn and self._same_session() else ()
+        self._limits = session.limits if session else ()
         self._of_turn = self._new_turn_memory(window_tokens)
-        self._of_turn.hold(held)
+        if session:
+            self._of_turn.note_told_limits(session)
 
     def begin_subagent(self, window_tokens: int) -> "SubagentMemory":
         """Return the memory of a sub-agent: the limits of the running session, and project memory."""
         of_turn = self._new_turn_memory(window_tokens)
-        # A limit that the user stated for this session also binds the sub-agents it sends.
-        of_turn.hold(self._of_turn.held if self._of_turn else ())
         return SubagentMemory(self, of_turn, self._new_briefing() if self._inject else None)
 
     def _new_turn_memory(self, window_tokens: int) -> TurnMemory:
-        return TurnMemory(
+        of_turn = TurnMemory(
             self._store,
             self._preferences,
             self._scenarios,
@@ -220,38 +223,42 @@ class MemorySystem:
             project_preferences=None if self._is_foreign else self._project_preferences,
             removed_by_model=self.removed_by_model,
         )
-
-    def _same_session(self) -> bool:
-        """Return whether the session is the one in which the current limits were stated."""
-        session = self._session
-        return session is not None and session.id == self._held_in
+        # A limit that the user stated for this session also binds the sub-agents it sends.
+        of_turn.session_limits = self._limits
+        return of_turn
 
     def hold_limits(self, limits: Sequence[str]) -> None:
         """Apply limits to the running session without saving them; `undo` removes them."""
-        clean = tuple(self._redact(limit) for limit in limits)
-        session = self._session
-        self._held_in = session.id if session is not None else ""
-        self._held_at, self._last_held = self._clock(), clean
+        at, message = self._clock(), len(self._session.messages) if self._session else 0
+        new = {text: SessionLimit(text=text, message=message, at=at) for text in map(self._redact, limits)}
+        limits_before = tuple(one for one in self._limits if one.text not in new)
+        self._set_limits((*limits_before, *new.values())[-MAX_SESSION_LIMITS:])
+
+    def _set_limits(self, limits: tuple[SessionLimit, ...]) -> None:
+        """Replace the limits of the running session, which records them: they apply after a restart, too."""
+        if limits == self._limits:
+            return
+        self._limits = limits
+        if self._session:
+            self._session.set_limits(limits)
         if self._of_turn:
-            self._of_turn.hold(clean)
+            self._of_turn.session_limits = limits
 
     def forget_held(self, limits: Sequence[str]) -> None:
         """Stop applying limits as session limits, because they are saved now; the model is not told."""
         clean = {self._redact(limit) for limit in limits}
-        self._last_held = tuple(limit for limit in self._last_held if limit not in clean)
-        if self._of_turn:
-            self._of_turn.unhold(clean, tell=False)
+        self._set_limits(tuple(one for one in self._limits if one.text not in clean))
 
     @property
     def held_limits(self) -> tuple[str, ...]:
         """Return the limits that apply to the running session without being saved."""
-        return self._of_turn.held if self._of_turn else ()
+        return tuple(one.text for one in self._limits if not one.is_lifted)
 
     def lift_held(self, limits: Sequence[str]) -> None:
         """Stop applying limits to the running session, and tell the model."""
-        self._last_held = tuple(limit for limit in self._last_held if limit not in limits)
-        if self._of_turn:
-            self._of_turn.unhold(limits, tell=True)
+        self._set_limits(
+            tuple(structs.replace(one, is_lifted=True) if one.text in limits else one for one in self._limits)
+        )
 
     def redacted_notices(self, noticed: "Sequence[StatedPreference]") -> "list[StatedPreference]":
         """Return the statements with their texts redacted, as they would be stored."""
@@ -579,9 +586,10 @@ class MemorySystem:
         self.raise_if_off()
         last = self._store.logs.last()
         # Session limits are not in the change log, so their time decides which change is the last one.
-        if self._last_held and self._of_turn and (last is None or last.at <= self._held_at):
-            held, self._last_held = self._last_held, ()
-            self._of_turn.unhold(held, tell=True)
+        stated_at = max((one.at for one in self._limits if not one.is_lifted), default=None)
+        if stated_at is not None and (last is None or last.at <= stated_at):
+            held = [one.text for one in self._limits if one.at == stated_at and not one.is_lifted]
+            self.lift_held(held)
             return f"Undone: for this session, {'; '.join(held)}."
         known = {(record.id, record.content) for record in self._store.records()}
         line = self._store.undo()

@@ -18,6 +18,7 @@ from clio.sessions.state import (
     Bill,
     PlanMode,
     SessionFiles,
+    SessionLimit,
     SessionState,
     Todo,
     TodoStatus,
@@ -94,6 +95,7 @@ def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -
         messages=[known[id] for id in messages],
         window_ids=stm or order,
         plan_mode=_decode_plan_mode(document.get("plan")),
+        limits=_decode_limits(document.get("limits")),
         trims=_decode_trims(document.get("trims")),
         threads={name: ids for name, ids in threads.items() if name != session_id},
     )
@@ -226,6 +228,14 @@ def _decode_plan_mode(value: Any) -> PlanMode | None:
         return msgspec.convert(value, PlanMode | None)
     except msgspec.ValidationError:
         return None
+
+
+def _decode_limits(value: Any) -> tuple[SessionLimit, ...]:
+    """Return the limits for the session in such a file; () if they do not decode."""
+    try:
+        return msgspec.convert(value or (), tuple[SessionLimit, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def _decode_bills(value: Any) -> list[Bill]:
@@ -492,6 +502,7 @@ def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | No
         efforts=dict(state.efforts),
         token_ratio=state.token_ratio,
         todos=state.todos,
+        limits=tuple(limit for limit in state.limits if limit.message < end or end == len(state.messages)),
         messages=messages,
         window_ids=[message.id for message in messages if message.id in window],
         trims=[_restrict_trim(trim, copied) for trim in earlier_trims],

@@ -7,7 +7,17 @@ from pathlib import Path
 from clio.messages import Message
 from clio.sessions import session_format
 from clio.sessions.session_files import BlobStore, SessionDisk
-from clio.sessions.state import NAME_CHARS, Bill, ImportSource, PlanMode, SessionState, Todo, Trim, to_one_line
+from clio.sessions.state import (
+    NAME_CHARS,
+    Bill,
+    ImportSource,
+    PlanMode,
+    SessionLimit,
+    SessionState,
+    Todo,
+    Trim,
+    to_one_line,
+)
 
 
 class _SingleThreadGuard:
@@ -103,6 +113,11 @@ class Session:
         return self._state.plan_mode
 
     @property
+    def limits(self) -> tuple[SessionLimit, ...]:
+        """The limits that the user stated for this session only, oldest first."""
+        return self._state.limits
+
+    @property
     def bills(self) -> list[Bill]:
         """Token usage, one entry per request. This is the live list: do not modify it."""
         return self._state.bills
@@ -144,7 +159,7 @@ class Session:
     def mark_foreign(self, warning: str) -> None:
         """Mark the session as one that came with the project, and add a warning.
 
-        Its messages so far do not count as the user's. Its model, effort and plan mode are reset.
+        Its messages so far do not count as the user's. Its model, effort, plan mode and limits are reset.
         """
         self._is_foreign = True
         self._own_from = len(self._state.messages)
@@ -152,6 +167,9 @@ class Session:
         # A repository must not choose the server or the mode of the user's next turn.
         self._state.model = self._state.server_alias = self._state.token_ratio = self._state.plan_mode = None
         self._state.efforts = {}
+        if self._state.limits:
+            # Recorded, because after a kill the session counts as the user's, and the model follows limits as orders.
+            self.set_limits(())
 
     @property
     def imported(self) -> ImportSource | None:
@@ -194,6 +212,10 @@ class Session:
     def set_plan_mode(self, planned: PlanMode | None) -> None:
         """Set the state of plan mode; None turns it off."""
         self._record(session_format.PlanSet(plan=planned))
+
+    def set_limits(self, limits: tuple[SessionLimit, ...]) -> None:
+        """Replace the limits that the user stated for this session."""
+        self._record(session_format.LimitsSet(limits=limits))
 
     def rename(self, name: str | None) -> None:
         """Set the name, on one line of at most 120 characters; None or "" removes it."""

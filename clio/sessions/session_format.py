@@ -15,6 +15,7 @@ from clio.sessions.state import (
     Bill,
     ImportSource,
     PlanMode,
+    SessionLimit,
     SessionState,
     Span,
     Todo,
@@ -75,6 +76,7 @@ class SessionSnapshot(SnapshotHead, kw_only=True):
 
     todos: tuple[Todo, ...] = ()
     plan: PlanMode | None = None
+    limits: tuple[SessionLimit, ...] = ()
     efforts: dict[str, str] = {}
     billing: Billing = msgspec.field(default_factory=Billing)
     stm: list[Span] = []
@@ -123,6 +125,7 @@ def decode_snapshot(data: bytes) -> tuple[SessionState, str]:
         token_ratio=snapshot.token_ratio,
         todos=snapshot.todos,
         plan_mode=snapshot.plan,
+        limits=snapshot.limits,
         bills=snapshot.billing.requests,
         messages=snapshot.history,
         window_ids=expand_spans(snapshot.stm, ids),
@@ -196,6 +199,7 @@ def encode_snapshot_start(
             del fields[name]
     fields |= {"todos": state.todos, "billing": _make_billing(state.bills), "stm": compress_ids(state.window_ids, ids)}
     fields |= {"plan": state.plan_mode} if state.plan_mode else {}
+    fields |= {"limits": state.limits} if state.limits else {}
     fields |= {"efforts": state.efforts} if state.efforts else {}
     fields |= {"trims": state.trims} if state.trims else {}
     fields["yarn"] = {name: compress_ids(thread, ids) for name, thread in ({state.id: ids} | state.threads).items()}
@@ -328,6 +332,12 @@ class PlanSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="plan"):
     plan: PlanMode | None
 
 
+class LimitsSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="limits"):
+    """All limits that the user stated for this session."""
+
+    limits: tuple[SessionLimit, ...]
+
+
 class Renamed(Struct, frozen=True, kw_only=True, tag_field="type", tag="name"):
     """The session's new name; None removes the name."""
 
@@ -387,6 +397,7 @@ JournalRecord = (
     | MessageAdded
     | TodosSet
     | PlanSet
+    | LimitsSet
     | Renamed
     | BillAdded
     | RatioLearned
@@ -457,6 +468,8 @@ def apply_record(record: JournalRecord, state: SessionState) -> None:
             state.todos = record.todos
         case PlanSet():
             state.plan_mode = record.plan
+        case LimitsSet():
+            state.limits = record.limits
         case Renamed():
             state.name = record.session_name
         case BillAdded():
@@ -493,6 +506,7 @@ def rebuild_journal(state: SessionState, journal: str) -> list[JournalRecord]:
         WindowSet(stm=tuple(state.window_ids)),
     ]
     records += [PlanSet(plan=state.plan_mode)] if state.plan_mode else []
+    records += [LimitsSet(limits=state.limits)] if state.limits else []
     records += [RatioLearned(token_ratio=state.token_ratio)]
     records += [ModelChosen(selected_model=state.model, server_alias=state.server_alias)]
     records += [EffortChosen(model=model, effort=effort) for model, effort in state.efforts.items()]

@@ -170,6 +170,22 @@ class PlanMode(Struct, frozen=True, kw_only=True):
     proposed: bool = False
 
 
+class SessionLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A limit that the user stated for this session only.
+
+    Attributes:
+        text: the limit, without secrets.
+        message: index of the message in which the user stated it.
+        at: seconds since the epoch; limits of one statement have the same time.
+        is_lifted: it no longer applies, which the model must learn while its window contains the statement.
+    """
+
+    text: str
+    message: int
+    at: float
+    is_lifted: bool = False
+
+
 class Bill(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Token usage and cost of one request. `Usage` says which token counts include which.
 
@@ -276,6 +292,7 @@ class SessionState(Struct, kw_only=True):
 
     Attributes:
         plan_mode: None while plan mode is off.
+        limits: what the user stated for this session only, oldest first.
         parent: the session it was forked from, or the one that delegated work to it; then `delegated` names the
             sub-agent.
         efforts: reasoning effort by model name, as chosen in this session.
@@ -301,6 +318,7 @@ class SessionState(Struct, kw_only=True):
     token_ratio: float | None = None
     todos: tuple[Todo, ...] = ()
     plan_mode: PlanMode | None = None
+    limits: tuple[SessionLimit, ...] = ()
     bills: list[Bill] = field(default_factory=list[Bill])
     messages: list[Message] = field(default_factory=list[Message])
     window_ids: list[str] = field(default_factory=list[str])

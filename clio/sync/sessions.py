@@ -194,6 +194,7 @@ class SessionSource:
             model=state.model,
             token_ratio=state.token_ratio,
             todos=todos,
+            limits=tuple(structs.replace(one, text=self._clean_text(one.text)) for one in state.limits),
             bills=state.bills,
             messages=messages,
             window_ids=state.window_ids,

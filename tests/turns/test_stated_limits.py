@@ -12,6 +12,7 @@ from clio.memory.preferences.session_start import PENDING_FILE
 from clio.memory.store.record import TYPED_KINDS
 from clio.security.approval import Answer
 from tests.entrypoints.repl_support import Place, clio, make_place
+from tests.sessions.talk import kill
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.harness import Harness
 from tests.support.wording import mentions
@@ -253,6 +254,117 @@ def test_a_limit_in_the_reason_for_declining_a_call_is_saved(make_harness: MakeH
         assert any("make test" in limit for limit in limits)
         await harness.turn("go on")
         assert "make test" in str(harness.server.requests[-1].body["messages"][-1]["content"])
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def whole_request(harness: Harness) -> str:
+    return "\n".join(str(message["content"]) for message in harness.server.requests[-1].body["messages"])
+
+
+async def leave(harness: Harness, how: str) -> None:
+    """Continue the session in a new clio after an exit or a kill, or a fork of it in the same clio."""
+    session = harness.app.session
+    if how == "fork":
+        harness.app.open_session(harness.app.store.fork(session.id))
+        return
+    if how == "exit":
+        await harness.app.close()
+    else:
+        kill(session)
+    harness.app = harness.build()
+    harness.app.open_session(session.id)
+
+
+@pytest.mark.parametrize("is_trimmed_before", [False, True])
+@pytest.mark.parametrize("how", ["exit", "kill", "fork"])
+def test_a_limit_for_the_session_applies_after_a_resume_and_each_later_trim(
+    make_harness: MakeHarness, how: str, is_trimmed_before: bool
+) -> None:
+    harness = make_harness([text("Ok. " * 60)] * 9)
+    limits = ("- for this task: don't rename anything", "- only edit calc.py")
+
+    async def trim() -> None:
+        await harness.app.open_window()
+        assert harness.app.window is not None and harness.app.window.trim_now() is not None
+
+    async def run() -> None:
+        await harness.turn("for this task: don't rename anything, and only edit calc.py; the ticket is PROJ-812")
+        assert all(limit in whole_request(harness) for limit in limits)
+        for words in ("go on", "next"):
+            await harness.turn(words)
+        if is_trimmed_before:
+            await trim()
+        await leave(harness, how)
+        for words in ("and now?", "then?"):
+            await harness.turn(words)
+            assert all(whole_request(harness).count(limit) == 1 for limit in limits)
+        for words in ("further", "and further"):
+            await trim()
+            await harness.turn(words)
+            assert all(limit in whole_request(harness) for limit in limits)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_continued_before_undo", [False, True])
+@pytest.mark.parametrize("how", ["exit", "fork"])
+def test_undo_after_a_resume_revokes_a_limit_of_the_session(
+    make_harness: MakeHarness, how: str, is_continued_before_undo: bool
+) -> None:
+    harness = make_harness([text("Ok.")] * 6)
+
+    async def run() -> None:
+        await harness.turn("Fix calc.py but don't touch the tests.")
+        await leave(harness, how)
+        if is_continued_before_undo:
+            await harness.turn("go on")
+        assert "don't touch the tests" in harness.app.memory.undo()
+        await harness.turn("and now?")
+        assert "don't touch the tests" in last_words(harness).partition("they no longer apply")[2]
+        await harness.turn("then?")
+        assert "they no longer apply" not in last_words(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_limit_of_one_session_does_not_apply_in_another(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        await harness.turn("hello")
+        first = harness.app.session.messages[-1].id
+        await harness.turn("Fix calc.py but don't touch the tests.")
+        stated_in = harness.app.session.id
+        harness.app.open_session(harness.app.store.fork(stated_in, upto=first))
+        await harness.turn("fix calc.py")
+        assert "touch the tests" not in whole_request(harness) and not harness.app.memory.held_limits
+        harness.app.new_session()
+        assert not harness.app.memory.held_limits
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_limits_in_a_session_that_came_with_the_repository_are_no_orders(
+    make_harness: MakeHarness, tmp_path: Path
+) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn("Fix calc.py but don't touch the tests.")
+        session = harness.app.session.id
+        await harness.app.close()
+        harness.app = Harness(harness.project, tmp_path / "another home", harness.server).app
+        harness.app.open_session(session)
+        await harness.turn("go on")
+        assert not harness.app.memory.held_limits
+        await leave(harness, "kill")
+        await harness.turn("and now?")
+        assert not harness.app.memory.held_limits
         await harness.app.close()
 
     asyncio.run(run())

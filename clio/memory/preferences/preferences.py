@@ -515,6 +515,16 @@ def stated_limits_fragment(limits: Sequence[str], lifted: Sequence[str], source:
     )
 
 
+def read_stated_limits(context: str) -> tuple[set[str], set[str]]:
+    """Return the lines of the limits that such a text states, and of those that it revokes.
+
+    context: what clio put before a message.
+    """
+    _, _, block = context.partition("<stated_limits ")
+    stated, _, revoked = block.partition("</stated_limits>")[0].partition(_UNDONE)
+    return set(stated.splitlines()), set(revoked.splitlines())
+
+
 def tastes_fragment(tastes: Iterable[Weighed], scenario: str | None, source: str) -> Fragment | None:
     """Return the prompt text of the preferences above hard limits: rules, one per line, then the others in groups.
 

@@ -19,6 +19,7 @@ from clio.memory.preferences.preferences import (
     Weighed,
     hard_limits_fragment,
     lifted_limits_fragment,
+    read_stated_limits,
     select_for_turn,
     stated_limits_fragment,
     tastes_fragment,
@@ -41,6 +42,7 @@ from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 from clio.memory.vectors.semantic_index import NearTurn, SemanticIndex
 from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
 from clio.sessions.session import Session
+from clio.sessions.state import SessionLimit
 from clio.text.formatting import format_stored_time
 from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
 from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
@@ -231,7 +233,7 @@ class RequestText:
         That message alone is not enough: a memory may have been saved by a command behind it, or changed since. Another
         number or name makes another statement, however many words both share.
         """
-        is_in_window = bool(candidate.message) and candidate.message in self._whole_ids
+        is_in_window = bool(candidate.message) and candidate.message in self.whole_ids
         if is_in_window and (candidate.source != "memory" or self._has_words(candidate.text)):
             return True
         text = " ".join(candidate.text.split()).casefold()
@@ -259,7 +261,7 @@ class RequestText:
         return frozenset(word for text in self._window for word in tokenize(text))
 
     @cached_property
-    def _whole_ids(self) -> set[str]:
+    def whole_ids(self) -> set[str]:
         """The ids of the messages in the window that no trim has shortened."""
         session = self._session
         if session is None:
@@ -273,11 +275,11 @@ class RequestText:
         if session is None:
             return []
         texts: list[str] = []
-        left = len(self._whole_ids)
+        left = len(self.whole_ids)
         for message in reversed(session.messages):  # from the end, because the window is the end of the session
             if not left:
                 break
-            if message.id in self._whole_ids:
+            if message.id in self.whole_ids:
                 left -= 1
                 texts.append(message_text(message).casefold())
                 if isinstance(message, UserMessage) and message.context:
@@ -309,8 +311,6 @@ MAX_CANDIDATES = 300
 """Number of memories with a word of the message that are scored, in the typed-memory document's own order."""
 MAX_REPORTED = 24
 """Number of fitting memories that the report lists; those after the first eight are listed as left out."""
-MAX_SESSION_LIMITS = 20
-"""Maximum number of limits for the running session only; the oldest are dropped first."""
 
 
 class TurnMemory:
@@ -356,8 +356,8 @@ class TurnMemory:
         self._new: dict[str, MemoryRecord] = {}  # hard limits the model was given later
         self._paths: dict[str, str] = {}  # by id, the file of a limit or preference
         self._lifted: set[str] = set()  # ids of hard limits the model was told are lifted
-        self._session_limits: dict[str, bool] = {}  # limit → whether the model was told
-        self._lifted_session_limits: list[str] = []
+        self.session_limits: tuple[SessionLimit, ...] = ()
+        self._told_session_limits: set[str] = set()  # what the model was told, and not yet that it is lifted
         self._stated_here: dict[str, str] = {}  # by id, the text of memories that this session led to
         self._ended: set[str] = set()  # ids of memories the model was given that no longer held then
         self._withdrawn: dict[str, str] = {}  # by id, the text of memories the model was told are withdrawn
@@ -368,24 +368,19 @@ class TurnMemory:
         self._is_scenario_known = True
         self.items: list[WhyItem] = []
 
-    @property
-    def held(self) -> tuple[str, ...]:
-        """The limits for this session only, oldest first."""
-        return tuple(self._session_limits)
-
-    def hold(self, limits: Iterable[str]) -> None:
-        """Add limits for this session; the model is told with the next turn, and again after a trim."""
-        for limit in limits:
-            self._session_limits.pop(limit, None)
-            self._session_limits[limit] = False
-        for limit in list(self._session_limits)[:-MAX_SESSION_LIMITS]:
-            del self._session_limits[limit]
-
-    def unhold(self, limits: Iterable[str], *, tell: bool) -> None:
-        """Remove limits for this session. tell: whether to tell the model, if it was told about them."""
-        for limit in limits:
-            if self._session_limits.pop(limit, False) and tell:
-                self._lifted_session_limits.append(limit)
+    def note_told_limits(self, session: Session) -> None:
+        """Count limits of a continued session as told if the messages in its window still state them."""
+        if not self.session_limits:
+            return
+        whole = RequestText(session, ()).whole_ids
+        lines: set[str] = set()
+        for message in session.messages:
+            if isinstance(message, UserMessage) and message.context and message.id in whole:
+                stated, revoked = read_stated_limits(message.context)
+                lines = (lines | stated) - revoked
+        self._told_session_limits = {
+            limit.text for limit in self.session_limits if f"- {make_inert_line(limit.text)}" in lines
+        }
 
     def _hard_limits(self) -> list[MemoryRecord]:
         # Complete, and outside every limit of size, also where no other memory fits.
@@ -402,9 +397,10 @@ class TurnMemory:
 
     def _make_session_limits(self) -> Fragment | None:
         """Return the session's limits that the model was not told yet, and those that were lifted."""
-        new = [limit for limit, told in self._session_limits.items() if not told]
-        lifted, self._lifted_session_limits = self._lifted_session_limits, []
-        self._session_limits.update(dict.fromkeys(new, True))
+        told = self._told_session_limits
+        new = [one.text for one in self.session_limits if not one.is_lifted and one.text not in told]
+        lifted = [one.text for one in self.session_limits if one.is_lifted and one.text in told]
+        self._told_session_limits = (told | set(new)) - set(lifted)
         return stated_limits_fragment(new, lifted, "this conversation")
 
     @property
@@ -455,8 +451,9 @@ class TurnMemory:
         """
         items, self.items = self.items, []  # the report of the turn must not change
         limits = self._make_limit_changes()
-        session_limits = stated_limits_fragment(self.held, (), "this conversation")
-        self._session_limits = dict.fromkeys(self._session_limits, True)
+        held = [one.text for one in self.session_limits if not one.is_lifted]
+        session_limits = stated_limits_fragment(held, (), "this conversation")
+        self._told_session_limits |= set(held)
         tastes = self._make_tastes()
         self.items = items
         return [fragment for fragment in (*limits, session_limits, tastes) if fragment]
@@ -465,7 +462,8 @@ class TurnMemory:
         """Tell the model everything again, because a trim may have removed it from the window."""
         self._context.repeat_after_trim()
         self._new = {}
-        self._session_limits = dict.fromkeys(self._session_limits, False)
+        # A message that stays in the window may state one that was lifted since.
+        self._told_session_limits &= {one.text for one in self.session_limits if one.is_lifted}
         self._lifted = set()
         self._told_tastes.clear()
 
