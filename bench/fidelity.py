@@ -22,7 +22,10 @@ _MATCH_CHARS = 40  # characters at the beginning of a text that must be in the r
 
 
 class Scores(Struct, frozen=True, kw_only=True):
-    """For each kind: how many are stated, and how many there are. kept: share of the session's tokens that is left."""
+    """The figures of one session: for each kind, how many are stated and how many there are.
+
+    kept: share of the session's tokens that is left.
+    """
 
     name: str
     kept: float
@@ -45,7 +48,7 @@ def print_fidelity(folder: Path | None) -> None:
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     transcripts = find_transcripts(folder) if folder else []
     print_scores_and_total(
-        "all real ones",
+        "all recorded sessions",
         [measure_session(path.name, transcript.messages, read_truth(path)) for path, transcript in transcripts],
     )
     if transcripts:
@@ -55,7 +58,7 @@ def print_fidelity(folder: Path | None) -> None:
     generated = [
         measure_session(f"generated, {turns} turns", *generate_session(turns, turns)) for turns in (20, 60, 200)
     ]
-    print_scores_and_total("all generated ones", generated)
+    print_scores_and_total("all generated sessions", generated)
 
 
 def print_requests_of_one_session(sessions: Sequence[Sequence[Message]], truths: Sequence[Truth]) -> None:

@@ -28,16 +28,16 @@ from tests.test_lazy_imports import asked  # noqa: E402
 
 PAGE = ROOT / "docs" / "development" / "imports.md"
 _TIMED = "import time; begin = time.perf_counter(); import {0}; print((time.perf_counter() - begin) * 1000)"
-_INTRO = """# Imports and patterns that wait
+_INTRO = """# Late imports and patterns
 
-What costs much and is not needed by every command is imported, or compiled, when it is first used. This page lists
-all of it; `python bench/imports.py` measures it and writes the page, and `tests/test_architecture.py` checks that
-it is complete.
+Slow packages and patterns that not every command needs are imported, or compiled, when they are first used. This page
+lists all of them; `python bench/imports.py` measures them and writes the page, and `tests/test_architecture.py` checks
+that it is complete.
 """
 _PACKAGES = """
 ## Packages imported inside functions
 
-Time to import the package alone, in a fresh process, once its byte code is cached. "–": not installed here.
+Time to import the package alone, in a new process with cached byte code. "–": not installed here.
 
 | package | ms | imported by |
 |---|--:|---|
@@ -46,8 +46,8 @@ _PATTERNS = """
 ## Modules whose patterns are compiled when first used
 
 `LazyRegex` is for modules that a plain question loads and whose patterns take more than 0.05 ms, and for modules loaded
-later whose patterns take more than 1 ms together, or are made in a loop from a table. Patterns that name the words they
-need (`needs=`) are not searched for in a text without them. All other modules use `re.compile`.
+later whose patterns take more than 1 ms together, or are generated from a table. A pattern with `needs=` is only
+searched for in a text that contains one of these words. All other modules use `re.compile`.
 
 | module | patterns | ms | a plain question loads it |
 |---|--:|--:|---|

@@ -31,7 +31,10 @@ class Question(Struct, frozen=True):
 
 
 class Topic(Struct, frozen=True):
-    """kind: its row in the table. days: the lines of each session; `_make_messages` converts them to messages."""
+    """The sessions and questions about one topic.
+
+    kind: its row in the table. days: the lines of each session; `_make_messages` converts them to messages.
+    """
 
     kind: str
     days: tuple[tuple[str, ...], ...]

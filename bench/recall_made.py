@@ -339,9 +339,9 @@ def make_sets(half: str) -> dict[str, list[History]]:
     """Return the generated sets of a half by name."""
     base = 100 if half == "development" else 900
     sets = {
-        f"made two people, {half}": [make_two_people(half, base + number) for number in range(3)],
-        f"made assistant talk, {half}": [make_assistant(half, base + 10 + number) for number in range(3)],
-        f"made coding sessions, {half}": [make_coding_sessions(half, base + 20 + number) for number in range(3)],
+        f"generated two people, {half}": [make_two_people(half, base + number) for number in range(3)],
+        f"generated assistant talk, {half}": [make_assistant(half, base + 10 + number) for number in range(3)],
+        f"generated coding sessions, {half}": [make_coding_sessions(half, base + 20 + number) for number in range(3)],
     }
     if half == "development":
         for name, about in _MORE_CODING.items():

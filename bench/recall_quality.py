@@ -227,7 +227,7 @@ class ModelVectors:
         return find
 
     def make_search_finder(self, docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
-        """See `everything_finder`."""
+        """See the function `make_search_finder`."""
         return make_search_finder(docs, mode, self.index(docs))
 
 
@@ -276,7 +276,7 @@ ASKED_ELSEWHERE = 60
 
 def get_subject(set_name: str) -> str:
     """Return the subject of a set from its name, the same for stored and generated sets."""
-    return set_name.split(",")[0].removeprefix("made ").removeprefix("long ")
+    return set_name.split(",")[0].removeprefix("generated ").removeprefix("long ")
 
 
 def report_elsewhere(sets: dict[str, list[History]], finder: Finder) -> None:
@@ -319,7 +319,7 @@ def main() -> None:
         return
     for mode in cast("list[Mode]", [options.mode] if options.mode else ["turns", "sessions"]):
         print(
-            f"mode {mode:<38}{'n':>4} by turn:  @1     @5    @10  rec@10    MRR   by session: @1     @5    @10  rec@10"
+            f"mode {mode:<53}{'n':>4} by turn:  @1     @5    @10  rec@10    MRR   by session: @1     @5    @10  rec@10"
         )
         for set_name, histories in sets.items():
             for name, finder in FINDERS.items():
@@ -331,7 +331,7 @@ def main() -> None:
                         label = f"{set_name}: {name}" if kind == "all" else f"  {kind}"
                         cost = f"  {ms:.1f} ms" if kind == "all" else ""
                         by_session = session.percentages()[:28]
-                        print(f"{label:<43}{turn.asked:>4}   {turn.percentages()}         {by_session}{cost}")
+                        print(f"{label:<58}{turn.asked:>4}   {turn.percentages()}         {by_session}{cost}")
         print()
 
 

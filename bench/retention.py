@@ -156,7 +156,7 @@ class RequestObserver:
 
 
 def shared_prefix_length(one: bytes, two: bytes) -> int:
-    """Return the length of the common prefix."""
+    """Return the length of the common prefix in bytes."""
     size = min(len(one), len(two))
     if one[:size] == two[:size]:
         return size

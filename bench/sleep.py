@@ -117,7 +117,7 @@ def run_child(kind: str, project: Path, seed: int) -> None:
 
 
 def run_in_child(kind: str, project: Path, seed: int = 1) -> str:
-    """Run `child` in a new process and return the line it prints."""
+    """Run `run_child` in a new process, and return the line it prints."""
     command = [sys.executable, "-m", "bench.sleep", "--child", kind, str(project), str(seed)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -169,7 +169,7 @@ def copy_project(project: Path, folder: Path) -> Path:
 
 
 def elapsed_s(started: float) -> float:
-    """Return the seconds since `began`."""
+    """Return the seconds since `started`."""
     return time.perf_counter() - started
 
 

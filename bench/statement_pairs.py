@@ -1,12 +1,12 @@
-"""How well the rule tells a changed value from another subject, on labelled pairs of statements.
+"""Measure how well the rule distinguishes a new value from another subject, on labelled pairs of statements.
 
     python bench/statement_pairs.py [FILE …]
 
-Prints precision and recall of each relation for the pairs the rule was written with, for held-out ones, for pairs that
-were written blind (development and test halves), for statements in nearly the same words, of which many have swapped
-roles, and for owners of several things and plain names of tools. Both halves of the last were written by one author
-before the rules; only the failures of the development half were read. Before the rules, precision and recall of
-"supersedes" were 0.58 and 0.82 in the development half and 0.63 and 0.77 in the test half.
+Prints precision and recall of each relation for the pairs with which the rule was written, for held-out pairs, for
+pairs that were written before the rule was seen (development and test halves), for statements in nearly the same words,
+of which many have swapped roles, and for owners of several things and plain names of tools. Both halves of the last
+were written by one author before the rules; only the failures of the development half were read. Before the rules,
+precision and recall of "supersedes" were 0.58 and 0.82 in the development half and 0.63 and 0.77 in the test half.
 
 The second table compares statements about different properties of one thing ("the billing server listens on port 8080",
 "the billing bucket is now otter-2"), each with each, and the same property of different things. None of these replaces
@@ -26,7 +26,7 @@ from clio.memory.statement_relation import relate_statements  # noqa: E402 the p
 DATA = ROOT / "tests" / "memory" / "data"
 RELATIONS = ("supersedes", "different", "same")
 THINGS = ("billing", "mobile app", "Orion")
-"""What the statements about properties are said of."""
+"""The things that the statements about properties are about."""
 
 
 def main() -> None:
@@ -36,19 +36,19 @@ def main() -> None:
     print("|---|--:|---|--:|--:|")
     for file in files:
         rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-        found = Counter((wanted, relate_statements(old, new)) for wanted, old, new in rows)
-        for relation in [one for one in RELATIONS if any(label == one for label, _ in found)]:
-            right = found[relation, relation]
-            given = sum(count for (_, got), count in found.items() if got == relation)
-            wanted = sum(count for (label, _), count in found.items() if label == relation)
-            precision, recall = right / max(given, 1), right / max(wanted, 1)
+        counts = Counter((expected, relate_statements(old, new)) for expected, old, new in rows)
+        for relation in [one for one in RELATIONS if any(label == one for label, _ in counts)]:
+            correct = counts[relation, relation]
+            predicted = sum(count for (_, got), count in counts.items() if got == relation)
+            expected = sum(count for (label, _), count in counts.items() if label == relation)
+            precision, recall = correct / max(predicted, 1), correct / max(expected, 1)
             print(f"| {file.stem} | {len(rows)} | {relation} | {precision:.3f} | {recall:.3f} |")
     if len(sys.argv) == 1:
         measure_properties()
 
 
 def measure_properties() -> None:
-    """Count the statements about another property or thing that are taken for a new value, and the new values found."""
+    """Count statements about another property or thing that are mistaken for a new value, and the new values found."""
     print("\n| properties | number | other property replaced | other thing replaced | new value found |")
     print("|---|--:|--:|--:|--:|")
     for file in sorted(DATA.glob("statement_properties*.tsv")):
@@ -68,12 +68,12 @@ def measure_properties() -> None:
             for old, new in product(row, repeat=2)
         ]
         values = [(old.format(thing), new.format(thing)) for thing in THINGS for old, new in rows]
-        wrong = [
+        replaced = [
             sum(relate_statements(*pair) in ("supersedes", "same") for pair in pairs) for pairs in (properties, things)
         ]
         found = sum(relate_statements(*pair) == "supersedes" for pair in values)
         print(
-            f"| {file.stem} | {len(rows)} | {wrong[0]} of {len(properties):,} | {wrong[1]} of {len(things):,} "
+            f"| {file.stem} | {len(rows)} | {replaced[0]} of {len(properties):,} | {replaced[1]} of {len(things):,} "
             f"| {found} of {len(values)} |"
         )
 

@@ -1,10 +1,10 @@
-"""Whether exactly the memories a question is about come back: by `memory recall`, `clio recall` and before a turn.
+"""Measure whether `memory recall`, `clio recall` and automatic recall find exactly the memories that answer a question.
 
     python -m bench.typed_precision [--misses]
 
-`bench/data/typed_cases.json` has homes, development and test halves, with memories of both scopes, with and without
-other names, some of them superseded. A case is exact where every memory it names came, and no other one.
---misses: the cases of the development halves that were not exact.
+`bench/data/typed_cases.json` has sets of memories and questions, each with a development and a test half. The memories
+are of both scopes, with and without keywords, and some are superseded. A case is exact if all expected memories are
+found, and no others. --misses: print the cases of the development halves that are not exact.
 """
 
 import argparse
@@ -26,8 +26,8 @@ DATA = Path(__file__).parent / "data" / "typed_cases.json"
 NOW = 1_700_000_000.0
 
 
-class Remembered(Struct):
-    """One memory of a home."""
+class ExpectedMemory(Struct):
+    """One memory of a set."""
 
     id: str
     scope: Literal["project", "user"]
@@ -39,12 +39,12 @@ class Remembered(Struct):
 class Home(Struct):
     """Memories, and questions with the ids that answer them."""
 
-    memories: list[Remembered]
+    memories: list[ExpectedMemory]
     cases: list[tuple[str, list[str]]]
 
 
-def fill(folder: Path, home: Home) -> MemorySystem:
-    """A system that remembers exactly this."""
+def make_memory(folder: Path, home: Home) -> MemorySystem:
+    """Make a memory system with exactly these memories."""
     store = SessionStore(folder / ".clio" / "sessions")
     memory = MemorySystem(folder, store, incognito=False, ltm=True, home=folder / "home", clock=lambda: NOW)
     for scope in ("project", "user"):
@@ -68,17 +68,17 @@ def fill(folder: Path, home: Home) -> MemorySystem:
     return memory
 
 
-def ways(memory: MemorySystem) -> dict[str, Callable[[str], set[str]]]:
-    """How memories come back, each as a function from a question to ids."""
+def make_searches(memory: MemorySystem) -> dict[str, Callable[[str], set[str]]]:
+    """Return functions by name that return the ids of the memories found for a question."""
 
-    def turn(question: str) -> set[str]:
+    def recall_for_turn(question: str) -> set[str]:
         found, _ = rank(question, find_memories(memory.store, question, NOW), now=NOW, limit=MAX_RECALLED)
         return {one.candidate.id for one in found}
 
     return {
         "memory recall": lambda text: {hit.record.id for hit in memory.retriever.memories(text, use=False)},
         "clio recall": lambda text: {hit.id for hit in memory.retriever.search(text, use=False).hits},
-        "a turn": turn,
+        "automatic": recall_for_turn,
     }
 
 
@@ -90,13 +90,13 @@ def main() -> None:
     homes = msgspec.json.decode(DATA.read_bytes(), type=dict[str, Home])
     for half, home in homes.items():
         with tempfile.TemporaryDirectory() as folder:
-            for name, way in ways(fill(Path(folder), home)).items():
-                found = [(question, set(wanted), way(question)) for question, wanted in home.cases]
-                exact = sum(got == wanted for _, wanted, got in found)
-                print(f"{half:<17} {name:<14} {exact} of {len(found)} exact")
-                for question, wanted, got in found:
-                    if misses and half.endswith("development") and got != wanted:
-                        print(f"    {question!r}: missed {sorted(wanted - got)}, wrong {sorted(got - wanted)}")
+            for name, search in make_searches(make_memory(Path(folder), home)).items():
+                results = [(question, set(expected), search(question)) for question, expected in home.cases]
+                exact = sum(found == expected for _, expected, found in results)
+                print(f"{half:<17} {name:<14} {exact} of {len(results)} exact")
+                for question, expected, found in results:
+                    if misses and half.endswith("development") and found != expected:
+                        print(f"    {question!r}: missed {sorted(expected - found)}, wrong {sorted(found - expected)}")
 
 
 if __name__ == "__main__":
