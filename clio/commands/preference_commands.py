@@ -39,6 +39,7 @@ from clio.memory.preferences.preferences import (
     stance_of,
 )
 from clio.memory.store.record import MemoryRecord, Saved, get_short_id
+from clio.memory.store.typed_store import Scope
 from clio.text.scoring import (
     BAND_ALIASES,
     DEFAULT_SCORE,
@@ -446,7 +447,12 @@ _TOUCHES: dict[Touch, str] = {
 
 @requires_memory
 def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
-    """Add a preference, or reinforce the existing one of that name."""
+    """Add a preference of the user, or reinforce the existing one of that name."""
+    return save_preference(ctx, argument, "user")
+
+
+def save_preference(ctx: CommandContext, argument: str, scope: Scope) -> CommandResult:
+    """Add a preference to a scope, or reinforce the existing one of that name. argument: that of `/prefs add`."""
     given = parse_options(
         argument,
         switches=("--rule",),
@@ -461,7 +467,7 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
     # A rule is set as stated; other scores are averaged with the earlier one (0.6 new, 0.4 old).
     explicit = "--rule" in given.options or stance is not None or score <= HARD_LIMIT_SCORE
     importance = given.options.get("--importance")
-    preferences = ctx.memory.preferences
+    preferences = ctx.memory.preferences if scope == "user" else ctx.memory.project_preferences
     done = preferences.add(
         item,
         reason,
@@ -477,7 +483,7 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(
         text=tr(
             "{saved}: {content} (score {score:g}, {strength}) · `/memory undo`{note_score}{note_limit}",
-            saved=_describe_saved(done, score),
+            saved=_describe_saved(done, score, scope),
             content=quote_code(done.record.content),
             score=one.score,
             strength=describe_strength(one),
@@ -613,10 +619,12 @@ def _parse_item_and_reason(ctx: CommandContext, given: ParsedArguments) -> tuple
     return ctx.redactor.redact(item).text, ctx.redactor.redact(reason).text
 
 
-def _describe_saved(done: Saved, score: float) -> str:
+def _describe_saved(done: Saved, score: float, scope: Scope) -> str:
     if done.action == "new":
-        return tr("Saved to user memory")
-    return tr("Changed in user memory") if done.record.score == score else tr("Confirmed")
+        return tr("Saved to user memory") if scope == "user" else tr("Saved to project memory")
+    if done.record.score != score:
+        return tr("Confirmed")
+    return tr("Changed in user memory") if scope == "user" else tr("Changed in project memory")
 
 
 def _note_score(done: Saved, score: float) -> str:
@@ -633,9 +641,10 @@ def _note_score(done: Saved, score: float) -> str:
 def _note_limit(ctx: CommandContext, done: Saved) -> str:
     """Return a note if a hard limit exists on the same item, which a new preference does not lift."""
     about = extract_subject(done.record.content)
-    limits = [limit for limit in ctx.memory.preferences.hard_limits() if extract_subject(limit.content) == about]
+    books = (ctx.memory.preferences, ctx.memory.project_preferences)
+    limits = [limit for book in books for limit in book.hard_limits() if extract_subject(limit.content) == about]
     others = [limit.content for limit in limits if limit.id != done.record.id]
-    return tr(" The hard limit {others} still applies.", others=quote_code(others[0])) if others else ""
+    return tr(". The hard limit {others} still applies.", others=quote_code(others[0])) if others else ""
 
 
 def _complete_id(ctx: CommandContext, word: str) -> str:

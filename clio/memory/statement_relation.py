@@ -34,6 +34,7 @@ from clio.memory.statement_words import (
     DAYS,
     DUTIES,
     EXCLUSIVE_OWNERS,
+    EXCLUSIVE_ROLES,
     GENERIC_NOUNS,
     JUDGEMENTS,
     LANGUAGES,
@@ -83,7 +84,8 @@ _ANY = frozenset(("be", "*", ""))
 _JUDGEMENT_STEMS = frozenset(map(normalize_word, JUDGEMENTS))
 _DAYPART_STEMS = frozenset(map(normalize_word, DAYPARTS))
 _MINE, _NOT_MINE = LazyRegex(r"^my\b", re.I), LazyRegex(r"^(?:the|this|its|their)\b", re.I)
-_FORMER_THINGS = frozenset(map(normalize_word, "old former previous legacy deprecated".split()))
+_OTHER_THINGS = frozenset(map(normalize_word, ("old", "former", "previous", "legacy", "deprecated", *EXCLUSIVE_ROLES)))
+"""Adjectives that make another thing of one: "the default limit" is not "the limit"."""
 _DUTY_STEMS = frozenset(map(normalize_word, DUTIES))
 
 
@@ -358,7 +360,7 @@ def _is_same_topic(old: Statement, new: Statement) -> bool:
     # What holds for "the mock API" or "in staging" need not hold for "the API", and "the old API" is never "the API".
     # "Ann has access to staging" is not about staging.
     is_object = bool(old.subject) and old.subject.isdisjoint(new.topic | new.topic_ids)
-    is_related = new.is_change and not is_object and _FORMER_THINGS.isdisjoint(more | less)
+    is_related = new.is_change and not is_object and _OTHER_THINGS.isdisjoint(more | less)
     return is_related and _are_of_one_thing(old, new) and _have_like_values(old, new)
 
 

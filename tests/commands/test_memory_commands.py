@@ -125,6 +125,13 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
     assert not harness.memory.store.records(PROJECT_KINDS)
 
 
+@pytest.mark.parametrize("line", ["battery voltage is in mV", "-- battery cycles are limited", "factory resets"])
+def test_a_fact_may_begin_with_a_word_like_a_kind(harness: Harness, line: str) -> None:
+    ok(harness, f"/memory add {line}")
+    [fact] = harness.memory.store.records(PROJECT_KINDS)
+    assert (fact.kind, fact.content) == ("discovery", line.removeprefix("-- "))
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

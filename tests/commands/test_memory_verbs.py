@@ -75,6 +75,17 @@ def test_a_preference_gets_a_score_like_one_of_prefs(harness: Harness) -> None:
     assert data(harness, "/memory remember tabs here --type preference --scope project")["memory"]["scope"] == "project"
 
 
+@pytest.mark.parametrize("type", ["preference", "auto"])
+def test_a_limit_is_saved_in_the_scope_that_is_asked_for(harness: Harness, type: str) -> None:
+    line = f"/memory remember never use the old valve --type {type} --scope"
+    assert "hard limit" in ok(harness, f"{line} project").text
+    assert [limit.content for limit in harness.memory.project_preferences.hard_limits()] == ["never use the old valve"]
+    assert not harness.memory.preferences.hard_limits()
+    assert "hard limit" in ok(harness, f"{line} user").text
+    assert [limit.content for limit in harness.memory.preferences.hard_limits()] == ["never use the old valve"]
+    assert "The hard limit" in ok(harness, "/prefs add the old valve --score 8").text
+
+
 def test_recall_without_a_query_and_with_limits_and_types(harness: Harness) -> None:
     for number, word in enumerate("alpha beta gamma".split()):
         keep(harness, f"{word} is a letter --type fact --importance 0.{number + 1}")

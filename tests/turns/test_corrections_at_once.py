@@ -182,6 +182,45 @@ def test_a_correction_refers_to_the_statement_just_before(
     asyncio.run(run())
 
 
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "what changed 3",
+        "changed to 9",
+        "it is 4 now",
+        "it's 300 now",
+        "it moved to 10",
+        "ok it changed to 302",
+        "the backup used to run at 1 am",
+        "staging used to listen on port 1111",
+        "staging listens on the wrong port",
+        "the port is wrong now",
+        "the backup runs at night",
+        "the default retry limit is 17 now",
+        "gzip was replaced by zstd yesterday",
+        "the name is baz now",
+        "which port is it now, 9090",
+        "only 3 fail now",
+    ],
+)
+@pytest.mark.parametrize("before", [(), ("now 3 of 299 tests fail, look at calc.py",)])
+def test_a_remark_about_something_else_replaces_nothing(
+    make_harness: MakeHarness, remark: str, before: tuple[str, ...]
+) -> None:
+    known = ["my name is Uli", "staging listens on port 9091", "the backup runs at 3 am", "the report runs at 5 am"]
+    known += ["the retry limit is 5"]
+    harness = make_harness([text("The suite has 299 tests; they take 5 seconds.")] * 8)
+
+    async def run() -> None:
+        await run_sessions(harness, [f"remember that {fact}" for fact in known], [*before, remark])
+        assert set(known) <= set(facts(harness))
+        assert "instead of" not in notices(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
 def test_one_undo_restores_the_old_value(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 5)
 

@@ -211,3 +211,32 @@ def test_what_a_command_or_the_model_forgot_is_not_taken_back(make_harness: Make
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    ("said", "withdrawal"),
+    [
+        ("remember that we deploy on Tuesdays", "that was a joke"),
+        ("remember that staging is in Berlin", "just kidding"),
+        ("remember that the cluster has 12 nodes", "oops, wrong project"),
+        ("merk dir: staging steht in Berlin", "das war ein Scherz"),
+        ("retiens que la réunion est le mardi", "c'était une blague"),
+        ("recuerda que la reunión es el martes", "era broma"),
+        ("lembre que a fila usa a porta 5000", "era brincadeira"),
+        ("记住缓存的端口是6000", "我开玩笑的"),
+        ("スタンドアップは火曜日だと覚えておいて", "冗談です"),
+    ],
+)
+def test_what_was_not_meant_is_forgotten(make_harness: MakeHarness, said: str, withdrawal: str) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        await harness.turn(said)
+        assert len(contents(harness)) == 1
+        await harness.turn(withdrawal)
+        assert contents(harness) == []
+        assert "No longer applies" in notices(harness)[-1]
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 import msgspec
+from msgspec import structs
 
 from clio.commands.arguments import (
     ParsedArguments,
@@ -49,7 +50,7 @@ from clio.commands.memory.memory_text import (
     requires_memory,
     suggest_memory_ids,
 )
-from clio.commands.preference_commands import add_preference
+from clio.commands.preference_commands import save_preference
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.consolidation.learner import find_statements, save_statements
 from clio.memory.preferences.foreign_statements import detect_language
@@ -71,7 +72,7 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
 from clio.text.formatting import truncate_line
-from clio.text.fuzzy import find_nearest_name
+from clio.text.fuzzy import count_edits, find_nearest_name
 from clio.text.translation import mark, tr, tr_count
 from clio.text.vocabulary import STOP_WORDS, tokenize
 
@@ -91,14 +92,14 @@ def remember_text(ctx: CommandContext, argument: str) -> CommandResult:
         )
     asked = given.get_single("--type") or given.get_single("--kind")
     name = asked or "note"
+    scope = parse_scope(given.get_single("--scope"))
     if name == "auto":
-        if (saved := _save_stated(ctx, given.text)) is not None:
+        if (saved := _save_stated(ctx, given.text, scope)) is not None:
             return saved
         name = "fact"
     kind = _parse_type(name)
-    scope = parse_scope(given.get_single("--scope"))
-    if kind == "preference" and scope != "project":
-        return _add_preference(ctx, given)
+    if kind == "preference":
+        return _add_preference(ctx, given, scope or "user")
     raw = given.get_single("--importance")
     memories = ctx.memory.store
     done = memories.add(
@@ -108,7 +109,6 @@ def remember_text(ctx: CommandContext, argument: str) -> CommandResult:
             importance=0.5 if raw is None else parse_number(raw, "--importance", low=0, high=1),
             keywords=given.options.get("--keyword", ()),
             examples=given.options.get("--example", ()),
-            explicit=kind == "preference",
         ),
         scope=scope,
         provenance=make_user_provenance(ctx),
@@ -326,11 +326,13 @@ _MANY_OTHER_WORDS = 3
 """Number of words beside a preference or limit from which a text states something else, too."""
 
 
-def _save_stated(ctx: CommandContext, text: str) -> CommandResult | None:
+def _save_stated(ctx: CommandContext, text: str, scope: Scope | None) -> CommandResult | None:
     """Save the preferences and limits that a text states, as if it were a message; None if it states none.
 
     Limits that a message sets for its own task only are saved, too, as the user asks to remember them. What the text
     says beside them is saved as a fact: "the port is 9090, never use 8080".
+
+    scope: where to save them; None to follow the text.
     """
     found = find_statements(ctx.memory, text)
     stated = [one for one in (*found.certain, *found.doubtful) if one.kind != "fact"]
@@ -342,6 +344,8 @@ def _save_stated(ctx: CommandContext, text: str) -> CommandResult | None:
     stated = [one for one in stated if one.kind != "rule" or stance_of(one.content) or (one.certain and is_foreign)]
     if not stated:
         return None
+    if scope is not None:
+        stated = [structs.replace(one, in_project=scope == "project") for one in stated]
     others = set(tokenize(text)) - STOP_WORDS - {word for one in stated for word in tokenize(one.content)}
     with ctx.memory.store.group(f"saved {stated[0].content}"):
         lines = [save_statements(ctx.memory, stated, make_user_provenance(ctx).session)]
@@ -350,7 +354,7 @@ def _save_stated(ctx: CommandContext, text: str) -> CommandResult | None:
     return CommandResult(text="\n".join(lines), data={"action": "saved", "statements": [one.content for one in stated]})
 
 
-def _add_preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
+def _add_preference(ctx: CommandContext, given: ParsedText, scope: Scope) -> CommandResult:
     if "--example" in given.options:
         raise UsageError(tr("A preference has no examples; write /prefs add TEXT --score N, from 0, never, to 10"))
     words = given.options.get("--keyword", ())
@@ -359,10 +363,10 @@ def _add_preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
         *(("--keywords", ",".join(words)) if words else ()),
         *(("--importance", importance) if importance is not None else ()),
     ]
-    result = add_preference(ctx, join_arguments([*options, "--", " ".join(given.text.split())]))
+    result = save_preference(ctx, join_arguments([*options, "--", " ".join(given.text.split())]), scope)
     data = cast(dict[str, Any], result.data)
     record = ctx.memory.store.get(data["preference"]["id"])
-    saved = CommandResult(text=result.text, data={"action": data["action"], "memory": make_record_data(record, "user")})
+    saved = CommandResult(text=result.text, data={"action": data["action"], "memory": make_record_data(record, scope)})
     return saved if result.ok else result
 
 
@@ -530,7 +534,7 @@ def add_memory(ctx: CommandContext, argument: str) -> CommandResult:
     if not given.heads:
         forms = ", ".join(format_add_command(kind).removeprefix("/memory add ") for kind in ADD_SYNTAX)
         return make_refusal(tr("Add what? Write /memory add TEXT, or /memory add with one of: {forms}", forms=forms))
-    kind = _parse_first_kind(given.heads[0])
+    kind = None if argument.lstrip().startswith("-- ") else _parse_first_kind(given.heads[0])
     if kind is None:
         kind, given = "discovery", parse_text(argument, valued=_OPTIONS)
     draft = MemoryDraft(
@@ -552,8 +556,9 @@ def _parse_first_kind(word: str) -> Kind | None:
     try:
         return parse_kind(word)
     except UsageError as error:
-        # A misspelt kind would become the first word of a stored fact.
-        if find_nearest_name(word, PROJECT_KINDS):
+        # A misspelt kind would become the first word of a stored fact; "battery" is no misspelt "pattern".
+        near = find_nearest_name(word, PROJECT_KINDS)
+        if near and count_edits(word.lower(), near) == 1:
             end = "" if str(error).endswith("?") else "."
             raise UsageError(
                 tr("{error}{end} To save the text as a fact, write /memory add fact TEXT", error=error, end=end)

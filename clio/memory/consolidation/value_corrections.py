@@ -113,7 +113,12 @@ def read_value_corrections(text: str) -> list[str]:
     """
     found: list[str] = []
     for said in read_own_sentences(re.sub(r"([。！？])(?=\S)", r"\1\n", text), MAX_SENTENCE):
-        if said.is_question or FILLER in said.masked or said.text.rstrip(" 。").endswith(("？", "吗", "か")):
+        if (
+            said.is_question
+            or _ASKS.match(said.text)
+            or FILLER in said.masked
+            or said.text.rstrip(" 。").endswith(("？", "吗", "か"))
+        ):
             continue
         if found and _is_only_sign(found[-1]):
             found[-1] = f"{found[-1].rstrip('。 ')}, {said.text}"
@@ -126,6 +131,12 @@ def read_value_corrections(text: str) -> list[str]:
     if not sentences and len(own) == 2 and _is_only_sign(own[1]):
         sentences = [f"{own[0]}, {own[1]}"]
     return sentences
+
+
+_ASKS = re.compile(
+    r"(?:(?:ok|and|but|so|wait),? )*(?:which|why|how|who|whose|what(?! (?:i|we) (?:meant|mean|said)))\b", re.IGNORECASE
+)
+"""The beginning of a question, which may lack its mark."""
 
 
 def _has_sign(text: str) -> bool:

@@ -94,6 +94,45 @@ def test_a_statement_of_the_agent_is_not_extracted() -> None:
     assert find_statements_and_fixes(turn("> hi", "< The API listens on 8080.")) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Our registry is called osprey and runs on port 5001.",
+        "The worker is started by systemd.",
+        "The token lifetime is 15 minutes.",
+        "Jette is the product owner for checkout.",
+        "The websocket gateway is written in elixir.",
+        "The cron for the sitemap fires at 04:30.",
+        "The feature freeze starts on May 4.",
+        "The mail relay needs TLS 1.3.",
+    ],
+)
+def test_a_lasting_statement_is_extracted_whole(words: str) -> None:
+    assert [statement.casefold() for _, statement in said(words)] == [words.rstrip(".").casefold()]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "We use git blame to find that out, right.",
+        "We use what works.",
+        "We use the print function to see it.",
+        "Staging will listen on port 2222 next week.",
+        "Staging used to listen on port 1111.",
+        "The port is taken.",
+        "The mock listens on port 9999.",
+        "The dummy is called foo.",
+        "Staging listens on port 25 in the test.",
+        "Jonas owns a dog.",
+        "My friend's startup deploys on fridays, crazy.",
+        "The callback fires on click.",
+        "The loop starts at 0.",
+    ],
+)
+def test_a_remark_of_the_moment_is_not_extracted(words: str) -> None:
+    assert said(words) == []
+
+
 def test_a_credential_is_never_a_statement() -> None:
     assert said("remember that the admin password is hunter2") == []
     assert format_decision("What is the API key?", "it lives in abc") == ""
