@@ -134,7 +134,7 @@ def measure_turns(size: int, count: int) -> None:
 def make_messages(words: Words, memory: MemorySystem, count: int) -> list[str]:
     """Return messages of 8 kinds: requests, questions with words of a memory, short answers, long descriptions."""
     rng = random.Random(5)
-    contents = [record.content.split() for record in memory.store.project.each("fact")]
+    contents = [record.content.split() for record in memory.store.project.index.of_kind("fact")]
     makers: list[Callable[[], str]] = [
         lambda: f"please change {rng.choice(words.names)} so that {words.prose(12)}",
         lambda: " ".join(("what is", *rng.sample(rng.choice(contents), 4))),

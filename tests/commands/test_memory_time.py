@@ -99,7 +99,7 @@ def test_changes_list_what_was_saved_and_changed(harness: Harness) -> None:
 
 
 def keep_tail(harness: Harness) -> str:
-    [record] = harness.memory.store.project.each("fact")
+    [record] = harness.memory.store.project.index.of_kind("fact")
     return record.id[-8:]
 
 

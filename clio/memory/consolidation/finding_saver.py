@@ -229,7 +229,7 @@ class FindingSaver:
         store = self._memories.project
         short_forms = [
             record.id
-            for record in store.of_session(correction.session)
+            for record in store.index.of_session(correction.session)
             if record.kind == "fact"
             and record.id != new.id
             and record.provenance is not None

@@ -404,13 +404,13 @@ def _search(
         for store in (memory.store.project, memory.store.user):
             for kind in _KINDS:
                 if store.count() <= MAX_ALL:
-                    found = store.each(kind)
+                    found = store.index.of_kind(kind)
                 else:
                     hits = store.peek(f"{correction.text} {context}", MAX_COMPARED, kind)
                     found = (hit.record for hit in hits if not hit.record.is_variant)
                 for record in found:
                     # "9090, not 9191" may deny what only a variant says.
-                    known.update((one.id, one) for one in (record, *store.variants(record.id)))
+                    known.update((one.id, one) for one in (record, *store.index.variants(record.id)))
         known.update((entry.id, entry) for entry in entries)
         return [
             Stated(id=id, text=record.content, at=record.begun, session=get_session(record))

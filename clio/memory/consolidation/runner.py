@@ -561,7 +561,7 @@ class ConsolidationRun:
             new = [one for one in found if not self._saver.was_saved(one)]
             stated = [structs.replace(one, text=text) for one in new if (text := later.find_final(one))]
             fixed = [fix for fix in fixes if fix.message == experience.message]
-            if stated and not self._memories.project.prepare(self._is_over):
+            if stated and not self._memories.project.index.index_alike(self._is_over):
                 return
             for finding in (*stated, *fixed):
                 self._saver.save(finding, experience.importance)

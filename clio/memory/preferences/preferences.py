@@ -362,7 +362,7 @@ class Preferences:
         return used | {name: 0 for name in self._scenarios.names if name not in used}
 
     def _records(self) -> Iterable[MemoryRecord]:
-        return self._store.each("preference")
+        return self._store.index.of_kind("preference")
 
     def _named(self, item: str) -> MemoryRecord | None:
         wanted = " ".join(item.casefold().split())

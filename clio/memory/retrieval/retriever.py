@@ -314,7 +314,7 @@ class Retriever:
         """Return typed memories, variants and preferences with a word of the query in any form, or misspelt."""
         found: list[Ranked] = []
         for store in (self._store.project, self._store.user):
-            terms = store.list_terms(query, keep_single=True)
+            terms = store.index.list_terms(query, keep_single=True)
             found += store.peek(terms, most, type) if terms else ()
         return found
 

@@ -227,13 +227,13 @@ class ChangeLog:
         self.project = project
         self._owner = owner or self
         self._clock = clock
-        self._before_change = before_change
+        self._before_change = before_change or (lambda: None)
 
     def append(self, *changes: Change) -> None:
         """Write changes, durable when this returns; as part of the group that this thread has opened, if any."""
         if not changes:
             return
-        self._prepare()
+        self._before_change()
         group = self._group()
         named = (structs.replace(change, project=self.project) for change in changes)
         self._write([group.number(one) if group and one.what else one for one in named])
@@ -242,7 +242,7 @@ class ChangeLog:
     def write_ahead(self, *changes: Change) -> Generator[None]:
         """Write changes, then run the body, which makes them; if it fails they cannot be undone."""
         if not changes:
-            self._prepare()  # the body writes memory all the same, as when records of another machine arrive
+            self._before_change()  # the body writes memory all the same, as when records of another machine arrive
         self.append(*changes)
         try:
             yield
@@ -250,10 +250,6 @@ class ChangeLog:
             with suppress(OSError, StorageError):  # the error of the body is raised
                 self.mark([change.id for change in changes if change.what])
             raise
-
-    def _prepare(self) -> None:
-        if self._before_change is not None:
-            self._before_change()
 
     def mark(self, ids: Sequence[str], *, is_undone: bool = False) -> None:
         """Record that changes were undone, or that they can no longer be."""

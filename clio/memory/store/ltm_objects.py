@@ -39,7 +39,6 @@ from clio.memory.store.ltm_codec import (
 )
 from clio.memory.store.record import (
     TRUST,
-    Because,
     Kind,
     MemoryRecord,
     Provenance,
@@ -277,16 +276,19 @@ def restore_states(document: LtmDocument, before: Sequence[ObjectState], after: 
 def find_ends(
     before: Sequence[ObjectState],
     after: Sequence[ObjectState],
-    why: Mapping[str, Because] = MappingProxyType({}),
-    successors: Mapping[str, str] = MappingProxyType({}),
+    leaving: Mapping[str, End] = MappingProxyType({}),
 ) -> dict[str, End]:
-    """Return how the objects of `before` end as they become those of `after`, by id."""
+    """Return how the objects of `before` end as they become those of `after`, by id.
+
+    leaving: how those end that are removed; default: forgotten.
+    """
     later = {one.id: one for one in after if one.kept is None}
     found: dict[str, End] = {}
     for one in before:
-        if one.kept is None and (one.id not in later or is_other_version(one.record, later[one.id].record)):
-            because: Because = "changed" if one.id in later else why.get(one.id, "forgotten")
-            found[one.id] = End(because=because, successor=successors.get(one.id, ""))
+        if one.kept is None and one.id not in later:
+            found[one.id] = leaving.get(one.id, End(because="forgotten"))
+        elif one.kept is None and is_other_version(one.record, later[one.id].record):
+            found[one.id] = End(because="changed")
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import Struct, structs
 
 from clio.errors import StorageError, UserError
-from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, decode_sides, new_change
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, End, decode_sides, new_change
 from clio.memory.store.ltm_codec import (
     Json,
     LtmDocument,
@@ -51,7 +51,6 @@ from clio.memory.store.record import (
     MIN_CONFIDENCE,
     SHORT_CHARS,
     Action,
-    Because,
     Kind,
     MemoryDraft,
     MemoryRecord,
@@ -209,19 +208,17 @@ class LongTermMemory(LtmReader):
         what: str,
         before: Sequence[ObjectState],
         after: Sequence[ObjectState],
-        why: Mapping[str, Because] = MappingProxyType({}),
-        successors: Mapping[str, str] = MappingProxyType({}),
+        leaving: Mapping[str, End] = MappingProxyType({}),
         *,
         stated: bool = False,
     ) -> None:
         """Log the change, then write the file: a crash in between loses nothing.
 
         Args:
-            why: the reason for each memory that leaves, by id.
-            successors: of replaced memories, the id of the one that took their place.
+            leaving: how the memories that are removed end, by id.
             stated: the confidence was stated explicitly, see `TeamKnowledge.write`.
         """
-        ended = find_ends(before, after, why, successors)
+        ended = find_ends(before, after, leaving)
         changed = [one for one in after if one.id in ended]
         known = document.by_handle() if changed else {}
         for raw in (raw for one in changed for raw in (one.entry, known[one.id][1])):
@@ -241,38 +238,32 @@ class LongTermMemory(LtmReader):
         )
         # Log first: a change that was logged but never made is recognised when it is read; the reverse would be lost.
         with _explain_os_errors(self.path), self.log.write_ahead(change):
-            self.put(document, now, why, stated=stated)
+            self.put(document, now, ended, stated=stated)
 
     def _archive(
-        self,
-        document: LtmDocument,
-        now: float,
-        what: str,
-        why: Mapping[str, Because],
-        successors: Mapping[str, str] = MappingProxyType({}),
+        self, document: LtmDocument, now: float, what: str, leaving: Mapping[str, End]
     ) -> tuple[MemoryRecord, ...]:
         """Move memories to the archive and return them.
 
         Args:
             what: describes the change, with {} for the memories.
-            why: the reason for each memory, by id.
-            successors: of replaced memories, the id of the one that took their place.
+            leaving: how each memory ends, by id.
         """
         known = document.by_handle()
-        before = [capture_state(document, known[id][0], id, known[id][1]) for id in why]
+        before = [capture_state(document, known[id][0], id, known[id][1]) for id in leaving]
         for one in sorted(before, key=lambda one: -one.place):  # from the end, so that the other places stay valid
             del document.section(one.kind)[one.place]
         if before:
             first = before[0]
             named = f"the {_name_object(first.kind, first.entry)}" if len(before) == 1 else f"{len(before)} memories"
-            self.write(document, now, what.format(named), before, (), why, successors)
+            self.write(document, now, what.format(named), before, (), leaving)
         return tuple(one.record for one in before)
 
     def put(
         self,
         document: LtmDocument,
         now: float,
-        why: Mapping[str, Because] = MappingProxyType({}),
+        ended: Mapping[str, End] = MappingProxyType({}),
         *,
         stated: bool = False,
     ) -> None:
@@ -283,7 +274,7 @@ class LongTermMemory(LtmReader):
         gets nothing.
         """
         if document.shares and self.team.in_use:
-            self.team.write(document, now, why, stated=stated)
+            self.team.write(document, now, ended, stated=stated)
             if self.path.exists() or document.private:
                 write_ltm(self.path, document, private=True)
         else:
@@ -386,7 +377,7 @@ class LongTermMemory(LtmReader):
         with self.changing() as (document, now):
             known = document.by_handle()
             wanted = list(dict.fromkeys(find_handle(id, known) for id in ids))
-            return self._archive(document, now, "forgot {}", dict.fromkeys(wanted, "forgotten"))
+            return self._archive(document, now, "forgot {}", dict.fromkeys(wanted, End(because="forgotten")))
 
     def supersede(self, successors: Mapping[str, str]) -> tuple[MemoryRecord, ...]:
         """Move replaced memories to the archive, and return those that were moved.
@@ -398,9 +389,12 @@ class LongTermMemory(LtmReader):
         """
         with self.changing() as (document, now):
             own = {entry.id for entry in self._own(document.knowledge().entries)}
-            going = {old: new for old, new in successors.items() if old in own and new not in successors}
-            why: dict[str, Because] = dict.fromkeys(going, "superseded")
-            return self._archive(document, now, "replaced {} by a later statement", why, going)
+            leaving = {
+                old: End(because="superseded", successor=new)
+                for old, new in successors.items()
+                if old in own and new not in successors
+            }
+            return self._archive(document, now, "replaced {} by a later statement", leaving)
 
     def prune(
         self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
@@ -416,7 +410,8 @@ class LongTermMemory(LtmReader):
             removed = tuple(entry for entry in entries if entry.id in why)
             if not dry_run:
                 document.metadata["last_pruned"] = now
-                self._archive(document, now, f"pruned {format_count(len(removed), 'memory')}", why)
+                leaving = {id: End(because=reason) for id, reason in why.items()}
+                self._archive(document, now, f"pruned {format_count(len(removed), 'memory')}", leaving)
                 if not removed:
                     document.touch(now)
                     with _explain_os_errors(self.path):

@@ -93,7 +93,7 @@ class MemoryIndex:
             self._by_session[session].pop(record.id, None)
 
     def of_kind(self, kind: Kind) -> list[MemoryRecord]:
-        """Return the live records of a kind, without variants, unsorted."""
+        """Return the live records of a kind, without variants, unsorted; cheaper than all records in order."""
         found = (self.records[id] for id in self._by_kind.get(kind, ()))
         return [record for record in found if record.is_live and not record.is_variant]
 

@@ -205,7 +205,7 @@ class MemoryStore:
         return [
             record
             for store in self._typed.values()
-            for record in store.of_session(session)
+            for record in store.index.of_session(session)
             if record.kind != "preference"
         ]
 
@@ -222,7 +222,7 @@ class MemoryStore:
 
     def variants(self, id: str) -> tuple[MemoryRecord, ...]:
         """Return the memories that contradict this one with less confidence."""
-        return tuple(one for store in self._typed.values() for one in store.variants(id))
+        return tuple(one for store in self._typed.values() for one in store.index.variants(id))
 
     def freshness(self, records: Sequence[MemoryRecord]) -> dict[str, Freshness]:
         """Return whether the files each memory names are as they were when it was stored, by id."""
@@ -283,7 +283,7 @@ class MemoryStore:
         """
         found: list[Ranked] = []
         for store in self._typed.values():
-            terms = store.list_terms(question, keep_single=keep_single)
+            terms = store.index.list_terms(question, keep_single=keep_single)
             hits = store.peek(terms, most, "!preference") if terms else ()
             found += (hit for hit in hits if not hit.record.is_variant)
         return sorted(found, key=lambda hit: -hit.score)[:most]
@@ -691,7 +691,7 @@ class MemoryStore:
 
     def _has_text(self, text: str, kind: Kind) -> bool:
         """Return whether a memory of this kind in the project has this text."""
-        records = self.records((kind,)) if kind in PROJECT_KINDS else self.project.each(kind)
+        records = self.records((kind,)) if kind in PROJECT_KINDS else self.project.index.of_kind(kind)
         return any(has_same_text(record.content, text) for record in records)
 
     def _set_note(self, key: str, content: str) -> Saved:

@@ -153,10 +153,6 @@ class TypedStore:
             return rank_records(index, query, most, now, wanted=wanted, unwanted=unwanted)
         return rank_without_query(index, most, now, wanted=wanted, unwanted=unwanted)
 
-    def list_terms(self, question: str, *, keep_single: bool = False) -> frozenset[str]:
-        """Return the terms of memories that may answer a question, see `MemoryIndex.list_terms`."""
-        return self.index.list_terms(question, keep_single=keep_single)
-
     def records(self, *, superseded: bool = False) -> list[MemoryRecord]:
         """Return the live memories in the order they were created; with the superseded ones if asked."""
         found = self.index.records.values() if superseded else self.index.live()
@@ -166,18 +162,6 @@ class TypedStore:
         """Return the live memories among these, in the order of the ids."""
         records = self.index.records
         return [record for id in ids if (record := records.get(id)) is not None and record.is_live]
-
-    def each(self, type: Kind) -> list[MemoryRecord]:
-        """Return the live memories of one kind without variants, unsorted, which is cheaper than `records`."""
-        return self.index.of_kind(type)
-
-    def of_session(self, session: str) -> list[MemoryRecord]:
-        """Return the live memories of all kinds without variants that a session led to, oldest first."""
-        return self.index.of_session(session)
-
-    def variants(self, id: str) -> tuple[MemoryRecord, ...]:
-        """Return the memories that contradict this one with less confidence, at most three."""
-        return self.index.variants(id)
 
     def count(self) -> int:
         """Return the number of live memories."""
@@ -447,7 +431,7 @@ class TypedStore:
         """
         with self.changing() as now:
             gone = self._archive([one for one in self._index.records.values() if has_expired(one, now)], "faded")
-        merged = self._merge_alike(decide, stop) if self.prepare(stop) else 0
+        merged = self._merge_alike(decide, stop) if self.index.index_alike(stop) else 0
         with self.changing():
             if not stop():
                 self._fold()
@@ -541,10 +525,6 @@ class TypedStore:
                 [FormerVersion(record=record, ended=now, because=because) for record in gone],
             )
         return len(gone)
-
-    def prepare(self, stop: Callable[[], bool] = never_stop) -> bool:
-        """Build the similarity index in advance, so that the next memory need not wait for it; False if stopped."""
-        return self.index.index_alike(stop)
 
     def _merge_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
         """Merge live memories of the same meaning into the older one; return how many are gone."""

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.config.project_links import SHARED_NAME, is_team_trusted
+from clio.memory.store.change_log import End
 from clio.memory.store.ltm_codec import (
     SHAPES,
     Json,
@@ -25,7 +26,7 @@ from clio.memory.store.ltm_codec import (
     to_fraction,
 )
 from clio.memory.store.ltm_objects import get_confirmed_at
-from clio.memory.store.record import Because, Kind
+from clio.memory.store.record import Kind
 from clio.memory.team.folder import (
     MAX_NAMED,
     Files,
@@ -156,13 +157,13 @@ class TeamKnowledge:
         for kind, raws in sections.items():
             document.section(kind)[:0] = raws
 
-    def write(self, document: LtmDocument, now: float, why: Mapping[str, Because], *, stated: bool = False) -> None:
+    def write(self, document: LtmDocument, now: float, ended: Mapping[str, End], *, stated: bool = False) -> None:
         """Write the changes of a document to the folder by adding and emptying files.
 
         If that fails, the files written so far are deleted.
 
         Args:
-            why: by handle, why a memory was removed.
+            ended: by handle, how a memory ended.
             stated: the user set the confidence explicitly, so that the change is for all members.
         """
         there: dict[int, tuple[Kind, Json]] = {id(raw): (kind, raw) for kind, raw in document.all()}
@@ -194,7 +195,8 @@ class TeamKnowledge:
             own[made[-1][0].name] = find_own_fields(kind, raw, _read_as_others(made[-1][0], now))
         # New files before the old ones are emptied: a killed process leaves a duplicate, not a loss.
         self._write_statements(made)
-        forgotten = [one for one in gone if why.get(one.handle) == "forgotten" and not one.rivals]
+        ends = ((one, ended.get(one.handle)) for one in gone if not one.rivals)
+        forgotten = [one for one, end in ends if end and end.because == "forgotten"]
         self.folder.forget(name for one in forgotten for name in one.origins)
         for one in (*gone, *(shared.memory for shared in restated)):
             for name in one.names:

@@ -16,7 +16,7 @@ def time(tmp_path: Path) -> Time:
 
 
 def holding(time: Time) -> list[str]:
-    return [record.content[-4:] for record in time.memories.project.each("fact")]
+    return [record.content[-4:] for record in time.memories.project.index.of_kind("fact")]
 
 
 def variants(time: Time, id: str) -> list[str]:
