@@ -224,8 +224,8 @@ def test_the_example_of_servers_is_valid_with_and_without_its_comments(tmp_path:
     assert parse_server_entries(data, "mcp.yaml") == ({}, [])
     found, problems = parse_server_entries(re.sub(rb"(?m)^#(?! \S)", b"", data), "mcp.yaml")
     assert problems == []
-    said = {key for entry, _ in found.values() for key, value in to_builtins(entry).items() if value is not None}
-    assert said | {"disabled"} == set(ServerEntry.__struct_fields__)
+    keys = {key for entry, _ in found.values() for key, value in to_builtins(entry).items() if value is not None}
+    assert keys | {"disabled"} == set(ServerEntry.__struct_fields__)
     assert b"disabled: true" in data
     path = tmp_path / "mcp.yaml"
     path.write_bytes(data)

@@ -73,14 +73,14 @@ def test_an_effort_the_model_is_not_known_to_support_is_a_note(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [(error(401, "Incorrect API key provided"), "key"), (error(404, "The model `m` does not exist"), "m")],
 )
-def test_an_error_is_one_sentence_and_exit_code_1(tmp_path: Path, answer: Any, said: str) -> None:
+def test_an_error_is_one_sentence_and_exit_code_1(tmp_path: Path, answer: Any, message: str) -> None:
     with ProtocolServer([answer]) as server:
         found = look(tmp_path, "", server, model="m")
     live = line(found, "live")
-    assert live.startswith("fix live: ") and said in live and "\n" not in live
+    assert live.startswith("fix live: ") and message in live and "\n" not in live
 
 
 def test_a_refused_effort_is_reported_with_what_is_used_instead(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_value_set_for_the_project_is_trusted_and_other_values_still_wait(plac
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("aprove", "x"), "approve"),
         (("approve", "never"), "ask, edits"),
@@ -75,11 +75,11 @@ def test_a_value_set_for_the_project_is_trusted_and_other_values_still_wait(plac
     ],
 )
 def test_an_invalid_value_is_refused_and_not_written(
-    places: tuple[Path, Path], words: tuple[str, ...], said: str
+    places: tuple[Path, Path], words: tuple[str, ...], message: str
 ) -> None:
     project, home = places
     code, output = clio(project, home, "config", "set", *words)
-    assert code != 0 and said in output
+    assert code != 0 and message in output
     assert load(project, home) == Config()
 
 

@@ -74,9 +74,9 @@ def test_the_next_trim_is_announced(harness: Harness) -> None:
     work(harness, 12)
     assert harness.window is not None
     seen = harness.window.foresee_next_trim()
-    said = facts(run_command(harness, "/context"))["next trim"]
+    next_trim = facts(run_command(harness, "/context"))["next trim"]
     first = f"the first {seen.messages} messages, {seen.tokens:,} tokens, will be summarized"
-    assert mentions(said, "75 %", f"{seen.left:,} tokens", first)
+    assert mentions(next_trim, "75 %", f"{seen.left:,} tokens", first)
 
 
 @pytest.mark.parametrize(("billed", "how"), [(2.0, "50.0 % too low"), (0.8, "25.0 % too high"), (1.0, "exact")])
@@ -86,9 +86,11 @@ def test_the_last_usage_is_compared_with_its_estimate(harness: Harness, billed: 
     assert harness.window is not None
     built = harness.window.build()
     harness.window.learn_from_acceptance(built, int(built.prompt_tokens * billed))
-    said = facts(run_command(harness, "/context"))["last request"]
-    assert said.startswith(f"estimated {built.prompt_tokens:,} tokens, billed {int(built.prompt_tokens * billed):,}: ")
-    assert said.endswith(how)
+    last_request = facts(run_command(harness, "/context"))["last request"]
+    assert last_request.startswith(
+        f"estimated {built.prompt_tokens:,} tokens, billed {int(built.prompt_tokens * billed):,}: "
+    )
+    assert last_request.endswith(how)
 
 
 def test_an_unknown_window_size_is_requested(tmp_path: Path) -> None:
@@ -197,7 +199,7 @@ def test_lines_longer_than_a_page_continue_on_the_next(harness: Harness) -> None
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("/context expand", "Which trim? Write /context expand with one of t1"),
         ("/context expand t7", "There is no trim 't7'; the newest are t1"),
@@ -211,12 +213,12 @@ def test_lines_longer_than_a_page_continue_on_the_next(harness: Harness) -> None
         ("/session trim 50", "/session trim takes no argument"),
     ],
 )
-def test_invalid_requests_are_reported(harness: Harness, line: str, said: str) -> None:
+def test_invalid_requests_are_reported(harness: Harness, line: str, message: str) -> None:
     trimmed(harness)
     before = list(harness.session.window_ids)
     result = run_command(harness, line)
     assert not result.ok
-    assert said in result.text
+    assert message in result.text
     assert harness.session.window_ids == before
 
 
@@ -229,8 +231,8 @@ def test_without_a_trim_nothing_is_missing(harness: Harness) -> None:
 def test_restore_returns_the_messages_to_the_window(harness: Harness) -> None:
     trimmed(harness)
     dropped = harness.session.trims[0].dropped
-    said = run_command(harness, "/context restore t1").text
-    assert mentions(said, f"{len(dropped)} messages", "t1")
+    answer = run_command(harness, "/context restore t1").text
+    assert mentions(answer, f"{len(dropped)} messages", "t1")
     assert set(dropped) <= set(harness.session.window_ids)
     assert harness.window is not None
     sent = {message.id for message in harness.window.build().request.messages}

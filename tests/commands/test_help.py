@@ -59,14 +59,14 @@ def make_typing_errors(name: str) -> Iterator[str]:
 def test_a_typing_error_gets_the_right_name_as_suggestion(name: str) -> None:
     for typed in make_typing_errors(name):
         if typed not in NAMES:
-            told = suggest_name(typed, NAMES, "/")
-            assert any(find_command(word.strip("/?")) is find_command(name) for word in told.split("'")[1::2]), (
-                f"{typed}: {told}"
+            suggested = suggest_name(typed, NAMES, "/")
+            assert any(find_command(word.strip("/?")) is find_command(name) for word in suggested.split("'")[1::2]), (
+                f"{typed}: {suggested}"
             )
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "suggested"),
     [
         ("/se", "did you mean '/session'?"),
         ("/re", "did you mean '/recall', '/redo', '/rewind' or '/review'?"),
@@ -77,9 +77,9 @@ def test_a_typing_error_gets_the_right_name_as_suggestion(name: str) -> None:
     ],
 )
 def test_prefixes_other_names_and_random_words_get_the_expected_suggestion(
-    harness: Harness, typed: str, told: str
+    harness: Harness, typed: str, suggested: str
 ) -> None:
-    assert run_command(harness, typed).text == f"There is no command {typed!r}; {told}"
+    assert run_command(harness, typed).text == f"There is no command {typed!r}; {suggested}"
 
 
 @pytest.mark.parametrize("one", SUBCOMMANDS, ids=lambda one: one.name)

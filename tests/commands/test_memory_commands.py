@@ -597,7 +597,7 @@ def test_a_file_of_the_original_is_imported(harness: Harness, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "There is no file "),
         ("folder", "is not a file; give the path of a bundle or an ltm.json"),
@@ -607,13 +607,13 @@ def test_a_file_of_the_original_is_imported(harness: Harness, tmp_path: Path) ->
         ('{"metadata": {"version": "9.0"}}', "version 9"),
     ],
 )
-def test_an_invalid_import_changes_nothing(harness: Harness, tmp_path: Path, content: str | None, said: str) -> None:
+def test_an_invalid_import_changes_nothing(harness: Harness, tmp_path: Path, content: str | None, message: str) -> None:
     path = tmp_path / "in.json"
     if content == "folder":
         path.mkdir()
     elif content is not None:
         path.write_text(content, encoding="utf-8")
-    assert said in refused(harness, f"/memory import {path}")
+    assert message in refused(harness, f"/memory import {path}")
     assert harness.memory.store.records(PROJECT_KINDS) == ()
 
 
@@ -756,8 +756,8 @@ def test_the_model_is_told_what_a_command_saved(harness: Harness, line: str) -> 
     harness.memory.begin(window_tokens=32_000, session=harness.session)
     harness.memory.prefix_fragments()
     ok(harness, line.format(text="the artifact cache lives in /srv/cache"))
-    told = "\n".join(fragment.text for fragment in harness.memory.turn_fragments("thanks, go on"))
-    assert "the artifact cache lives in /srv/cache" in told
+    fragments = "\n".join(fragment.text for fragment in harness.memory.turn_fragments("thanks, go on"))
+    assert "the artifact cache lives in /srv/cache" in fragments
 
 
 def test_the_examples_of_the_documentation_work(harness: Harness) -> None:

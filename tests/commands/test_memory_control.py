@@ -120,13 +120,13 @@ def test_an_import_reports_progress_and_can_be_stopped(harness: Harness, other: 
     ok(harness, f"/memory export {path}")
     step = run_command(other, f"/memory import {path}").follow_up
     assert isinstance(step, LongWork)
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     track = WorkControl(
-        is_stopped=lambda: len(told) == 3, report_progress=lambda done, total: told.append((done, total))
+        is_stopped=lambda: len(progress) == 3, report_progress=lambda done, total: progress.append((done, total))
     )
     with pytest.raises(UserError, match=r"[Ii]mport the file again to add the rest"):
         step.work(track)
-    assert told == [(0, 6), (1, 6), (2, 6)]
+    assert progress == [(0, 6), (1, 6), (2, 6)]
     typed = other.memory.store.count()
     assert sum(typed.values()) == 0, "the part that was being merged is not written"
     assert ok(other, f"/memory import {path}").ok
@@ -144,17 +144,17 @@ def test_one_scope_can_be_imported_alone(harness: Harness, other: Harness, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [({"version": 2}, "update clio to open it"), ({"memories": 3}, "is damaged (")],
 )
 def test_an_invalid_import_changes_nothing(
-    harness: Harness, other: Harness, tmp_path: Path, change: dict[str, int], said: str
+    harness: Harness, other: Harness, tmp_path: Path, change: dict[str, int], message: str
 ) -> None:
     path = tmp_path / "all.json"
     ok(harness, f"/memory export {path}")
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8")
     before = tree(tmp_path / "two")
-    assert said in refused(other, f"/memory import {path}")
+    assert message in refused(other, f"/memory import {path}")
     assert tree(tmp_path / "two") == before
 
 
@@ -203,17 +203,17 @@ def test_sessions_are_wiped_only_on_request_and_never_open_ones(harness: Harness
     first = harness.session.id
     harness.start()
     harness.talk("another")
-    told = ok(harness, "/memory wipe --scope project --yes").text
-    assert mentions(told, "This conversation still has", "`/session new`")
+    answer = ok(harness, "/memory wipe --scope project --yes").text
+    assert mentions(answer, "This conversation still has", "`/session new`")
     assert len(harness.store.list()) == 2
-    told = ok(harness, "/memory wipe --scope project --sessions --yes").text
-    assert "1 session is open and stay" in told
+    answer = ok(harness, "/memory wipe --scope project --sessions --yes").text
+    assert "1 session is open and stay" in answer
     assert [info.id for info in harness.store.list()] == [harness.session.id] != [first]
     assert "needs --scope project or all" in refused(harness, "/memory wipe --scope user --sessions")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("/memory wipe", "Wipe what? Write /memory wipe --scope project|user|styles|all"),
         ("/memory wipe --scope everything", "There is no scope 'everything' to wipe"),
@@ -222,8 +222,8 @@ def test_sessions_are_wiped_only_on_request_and_never_open_ones(harness: Harness
         ("/memory import a b", "Which file?"),
     ],
 )
-def test_invalid_arguments_are_reported(harness: Harness, line: str, said: str) -> None:
-    assert refused(harness, line).startswith(said)
+def test_invalid_arguments_are_reported(harness: Harness, line: str, message: str) -> None:
+    assert refused(harness, line).startswith(message)
 
 
 @pytest.mark.parametrize("line", ["export", "import all.json", "wipe --scope all --yes"])

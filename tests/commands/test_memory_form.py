@@ -71,7 +71,7 @@ def test_a_workflow_without_a_name_gets_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("confidence:", "confidense:", "line 4 names no field: 'confidense'; did you mean 'confidence'?"),
         ("confidence: 0.9", "confidence: 9", "line 4: confidence takes a number from 0 to 1, not '9'"),
@@ -83,12 +83,12 @@ def test_a_workflow_without_a_name_gets_none() -> None:
         ("text: We", "  set in\ntext: We", "line 3 is indented, but there is no field above it: 'set in'"),
     ],
 )
-def test_an_error_names_the_line_and_the_cause(old: str, new: str, said: str) -> None:
+def test_an_error_names_the_line_and_the_cause(old: str, new: str, message: str) -> None:
     form = write_form(FACT)
     assert form.count(old) == 1
     with pytest.raises(FormError) as error:
         read_form(form.replace(old, new), FACT)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_the_error_is_above_the_text_once() -> None:

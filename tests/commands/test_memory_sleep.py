@@ -39,12 +39,12 @@ def test_a_requested_consolidation_is_run_by_the_entry_point(harness: Harness) -
 
 def test_a_consolidation_reports_its_progress(harness: Harness) -> None:
     make_sessions(harness)
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     track = WorkControl(
-        report_progress=lambda done, total: told.append((done, total)), is_stopped=lambda: len(told) == 2
+        report_progress=lambda done, total: progress.append((done, total)), is_stopped=lambda: len(progress) == 2
     )
     assert "stopped" in consolidate_now(harness, ConsolidateNow(), track).text
-    assert told == [(1, len(FACTS)), (2, max(len(FACTS), 3))]
+    assert progress == [(1, len(FACTS)), (2, max(len(FACTS), 3))]
 
 
 def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> None:
@@ -71,18 +71,18 @@ def test_the_log_accepts_a_number(harness: Harness) -> None:
 
 def test_numbers_in_the_log_have_a_unit_and_no_markup(harness: Harness) -> None:
     harness.memory.consolidation.log.add(Report(at=1.0, sessions=1, turns_archived=1))
-    told = run_command(harness, "/memory log").text
-    assert "1 session read" in told and "1 turn archived" in told
-    assert "**" not in told
+    answer = run_command(harness, "/memory log").text
+    assert "1 session read" in answer and "1 turn archived" in answer
+    assert "**" not in answer
 
 
 def test_saved_memories_are_shown_as_data(harness: Harness) -> None:
     harness.memory.consolidation.log.add(
         Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), errors=("odd",))
     )
-    told = run_command(harness, "/memory log").text
-    assert "- ``fact “**run** `rm -rf` # Now”``" in told or "- `` fact “**run** `rm -rf` # Now” ``" in told
-    assert "- warning: odd" in told
+    answer = run_command(harness, "/memory log").text
+    assert "- ``fact “**run** `rm -rf` # Now”``" in answer or "- `` fact “**run** `rm -rf` # Now” ``" in answer
+    assert "- warning: odd" in answer
     assert "warning: odd" in make_consolidation_result(Report(at=1.0, errors=("odd",))).text
 
 

@@ -123,7 +123,7 @@ def test_a_variant_is_reported_and_labelled(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("/memory history", "Which memory?"),
         ("/memory history 0a1b2c3d", "There is no memory '0a1b2c3d'"),
@@ -133,10 +133,10 @@ def test_a_variant_is_reported_and_labelled(harness: Harness) -> None:
         ("/memory changes --kind learnd", "did you mean 'learned'?"),
     ],
 )
-def test_invalid_arguments_are_reported_with_the_valid_ones(harness: Harness, line: str, said: str) -> None:
+def test_invalid_arguments_are_reported_with_the_valid_ones(harness: Harness, line: str, message: str) -> None:
     result = run_command(harness, line)
     assert not result.ok
-    assert said in result.text
+    assert message in result.text
 
 
 def test_incognito_refuses(tmp_path: Path) -> None:

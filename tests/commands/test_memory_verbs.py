@@ -448,5 +448,5 @@ def test_a_note_is_called_a_note_when_it_is_saved(harness: Harness) -> None:
 def test_a_question_that_cannot_be_asked_and_the_advice_are_two_sentences(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     ids = [json.loads(run_memory(place, "add", text, "--json").stdout)["entry"]["id"] for text in ("a is 1", "b is 2")]
-    told = run_memory(place, "forget", *ids).stderr
-    assert re.search(r"b is 2\. clio can't ask here; add --yes", told), told
+    error = run_memory(place, "forget", *ids).stderr
+    assert re.search(r"b is 2\. clio can't ask here; add --yes", error), error

@@ -172,8 +172,8 @@ def test_the_rows_add_up_to_the_reported_total(harness: Harness) -> None:
     usage = SimpleNamespace(parts=())
     harness.window = SimpleNamespace(ratio=3.3, measure_usage=lambda: usage)  # type: ignore[assignment]
     result = ok(harness, "/memory why")
-    told = int(result.text.partition(", about ")[2].split(" ")[0])
-    assert told == sum(int(row[5]) for row in rows(result) if not row[0].endswith("cut"))
+    total = int(result.text.partition(", about ")[2].split(" ")[0])
+    assert total == sum(int(row[5]) for row in rows(result) if not row[0].endswith("cut"))
 
 
 @pytest.mark.parametrize("columns", [80, 100])
@@ -191,8 +191,8 @@ def test_many_memories_fit_one_screen(harness: Harness, columns: int) -> None:
     assert len(lines) <= 18
     assert "--json" in result.text
     assert any(row[3].startswith("matches port") for row in rows(result))
-    told = int(result.text.partition(", about ")[2].split(" ")[0].replace(",", ""))
-    assert told == sum(int(row[5] or 0) for row in rows(result) if not row[0].endswith("cut"))
+    total = int(result.text.partition(", about ")[2].split(" ")[0].replace(",", ""))
+    assert total == sum(int(row[5] or 0) for row in rows(result) if not row[0].endswith("cut"))
 
 
 def test_outside_a_conversation_the_tokens_equal_those_in_it(harness: Harness) -> None:

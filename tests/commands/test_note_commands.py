@@ -56,7 +56,7 @@ def test_setting_again_replaces_and_can_be_undone(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("/note set", "A note needs a key and a text: write /note set KEY TEXT"),
         ("/note set plan", "A note needs a key and a text"),
@@ -72,11 +72,11 @@ def test_setting_again_replaces_and_can_be_undone(harness: Harness) -> None:
         ("/note shw", "did you mean '/note show'?"),
     ],
 )
-def test_invalid_commands_are_reported(harness: Harness, line: str, said: str) -> None:
+def test_invalid_commands_are_reported(harness: Harness, line: str, message: str) -> None:
     ok(harness, "/note set deploy with make ship")
     result = run_command(harness, line)
     assert not result.ok
-    assert said in result.text
+    assert message in result.text
     assert [note.key for note in harness.memory.store.notes()] == ["deploy"]
 
 

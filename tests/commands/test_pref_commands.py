@@ -137,7 +137,7 @@ def test_lists_are_filtered(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("/prefs add", "Which preference?"),
         ("/prefs add x --score 11", "--score takes a number from 0 to 10, not '11'"),
@@ -169,11 +169,11 @@ def test_lists_are_filtered(harness: Harness) -> None:
         ("/scenario codin", "There is no task type 'codin'; did you mean 'coding'?"),
     ],
 )
-def test_invalid_commands_are_reported_and_change_nothing(harness: Harness, line: str, said: str) -> None:
+def test_invalid_commands_are_reported_and_change_nothing(harness: Harness, line: str, message: str) -> None:
     ok(harness, "/prefs add tabs")
     result = run_command(harness, line)
     assert not result.ok
-    assert said in result.text
+    assert message in result.text
     assert items(harness, "/prefs") == ["tabs"]
 
 
@@ -192,9 +192,9 @@ def test_clearing_asks_and_can_be_undone_completely(harness: Harness) -> None:
 
 
 def test_the_half_life_is_written_to_the_users_own_file(harness: Harness) -> None:
-    said = ok(harness, "/prefs config set-half-life 14")
+    answer = ok(harness, "/prefs config set-half-life 14")
     path = harness.loaded.home / "config.yaml"
-    assert said.text == f"Written to {path}."
+    assert answer.text == f"Written to {path}."
     assert path.read_text() == "preference_half_life_days: 14\n"
     ok(harness, "/prefs config set-floor 0.05")
     assert data(harness, "/prefs config") == {"half_life_days": 14.0, "floor": 0.05}

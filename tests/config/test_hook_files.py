@@ -53,7 +53,7 @@ def test_a_missing_hooks_file_has_no_hooks(tmp_path: Path) -> None:
 
 
 @each_row(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("before_tol:\n  - run: x\n", "hooks.yaml:1: unknown event 'before_tol'; did you mean 'before_tool'"),
         ("stop: x\n", "hooks.yaml:1: stop needs a list of hooks"),
@@ -66,10 +66,10 @@ def test_a_missing_hooks_file_has_no_hooks(tmp_path: Path) -> None:
         ("stop:\n  - run: x\n    timeout_s: nan\n", "hooks.yaml:2: timeout_s must be a number"),
     ],
 )
-def test_errors_are_reported_with_their_line(tmp_path: Path, text: str, said: str) -> None:
+def test_errors_are_reported_with_their_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         list(read_hooks(write(tmp_path, text), "hooks.yaml"))
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
 
 
 def test_every_event_can_have_a_hook(tmp_path: Path) -> None:

@@ -238,19 +238,19 @@ setting = fields.flatmap(lambda name: st.builds(lambda value: ((name,), value), 
 def test_higher_layers_take_precedence_and_lists_are_combined(layers: list[list[tuple[tuple[str], object]]]) -> None:
     values: dict[tuple[str, ...], list[Setting]] = {}
     expected = msgspec.structs.asdict(Config())
-    said = dict.fromkeys(expected, "default")
+    origins = dict.fromkeys(expected, "default")
     for number, layer in enumerate(layers):
         add_layer(values, [Setting(key=key, value=value, origin=f"layer {number}") for key, value in layer])  # type: ignore[arg-type]
         for (name,), value in layer:
             if name == "deny":
                 if value not in expected["deny"]:
                     expected["deny"] = (*expected["deny"], value)
-                    said["deny"] = ", ".join(dict.fromkeys([*said["deny"].split(", "), f"layer {number}"]))
+                    origins["deny"] = ", ".join(dict.fromkeys([*origins["deny"].split(", "), f"layer {number}"]))
             else:
-                expected[name], said[name] = value, f"layer {number}"
-    said["deny"] = said["deny"].removeprefix("default, ")
+                expected[name], origins[name] = value, f"layer {number}"
+    origins["deny"] = origins["deny"].removeprefix("default, ")
     assert build_config(values) == Config(**expected)
-    assert list_origins(values) == said
+    assert list_origins(values) == origins
 
 
 def test_flags_name_existing_fields_and_formats() -> None:

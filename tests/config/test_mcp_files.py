@@ -59,7 +59,7 @@ mcpServers:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("mcpServers: {a: {}}", "neither a command nor a url"),
         ("mcpServers: {a: {comand: x}}", "unknown key 'comand'; did you mean 'command'?"),
@@ -75,10 +75,10 @@ mcpServers:
         ("mcpServers: {a: {command: [}", "mcp.yaml"),
     ],
 )
-def test_invalid_entries_are_reported_and_the_others_are_used(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_entries_are_reported_and_the_others_are_used(tmp_path: Path, text: str, message: str) -> None:
     found = read(tmp_path, user=text, shared={"mcpServers": {"good": {"command": "y"}}})
     [problem] = found.problems
-    assert said in problem
+    assert message in problem
     assert "mcp.yaml" in problem
     assert [server.name for server in found.servers] == ["good"]
 
@@ -94,7 +94,7 @@ def test_a_login_without_a_user_is_read_from_the_users_own_file(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("oauth", "said"),
+    ("oauth", "message"),
     [
         (
             "{grant: client_credentials, client_id: x, client_secret: '${S}'}",
@@ -104,12 +104,12 @@ def test_a_login_without_a_user_is_read_from_the_users_own_file(tmp_path: Path) 
         ("{client_id: x, private_key_file: ~/.ssh/id_rsa}", "oauth.private_key_file"),
     ],
 )
-def test_a_project_and_a_plugin_bring_no_login_without_a_user(tmp_path: Path, oauth: str, said: str) -> None:
+def test_a_project_and_a_plugin_bring_no_login_without_a_user(tmp_path: Path, oauth: str, message: str) -> None:
     project = f"mcpServers: {{a: {{url: 'https://h/mcp', oauth: {oauth}}}}}"
     user = f"mcpServers: {{a: {{url: 'https://mine/mcp', oauth: {_ROBOT}}}}}"
     found = read(tmp_path, user=user, project=project)
     [problem] = found.problems
-    assert said in problem
+    assert message in problem
     # The user's entry of that name is unchanged, and so is where its credentials are sent.
     assert [(server.url, server.own) for server in found.servers] == [("https://mine/mcp", True)]
     # An entry that only changes the user's server changes nothing about its login.
@@ -125,7 +125,7 @@ def test_a_project_and_a_plugin_bring_no_login_without_a_user(tmp_path: Path, oa
 
 
 @pytest.mark.parametrize(
-    ("oauth", "said"),
+    ("oauth", "message"),
     [
         ("{grant: password}", "grant"),
         ("{grant: client_credentials, client_secret: x}", "needs a client_id"),
@@ -147,10 +147,10 @@ def test_a_project_and_a_plugin_bring_no_login_without_a_user(tmp_path: Path, oa
         ("{grant: identity_assertion, client_id: x, private_key: y, identity_provider: {client_id: x}}", "private_key"),
     ],
 )
-def test_a_login_without_a_user_that_cannot_work_is_reported(tmp_path: Path, oauth: str, said: str) -> None:
+def test_a_login_without_a_user_that_cannot_work_is_reported(tmp_path: Path, oauth: str, message: str) -> None:
     found = read(tmp_path, user=f"mcpServers: {{a: {{url: 'https://h/mcp', oauth: {oauth}}}}}")
     [problem] = found.problems
-    assert said in problem
+    assert message in problem
     assert found.servers == ()
 
 

@@ -31,9 +31,9 @@ def test_a_damaged_key_is_named(own: tuple[Path, Path], data: bytes) -> None:
     project, home = own
     (home / "memory_key.json").write_bytes(data)
     assert has_foreign_memory(project, home)
-    said = describe_seal_damage(project, home)
-    assert said is not None
-    assert f"{str(home / 'memory_key.json')!r} is damaged" in said
+    message = describe_seal_damage(project, home)
+    assert message is not None
+    assert f"{str(home / 'memory_key.json')!r} is damaged" in message
 
 
 def test_a_moved_aside_key_is_named_while_the_seal_is_another_ones(own: tuple[Path, Path]) -> None:

@@ -53,7 +53,7 @@ def test_a_missing_file_is_created_and_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("preference_half_life_days", "0", "must be a number above 0, not '0'"),
         ("preference_half_life_days", "-3", "must be a number above 0, not '-3'"),
@@ -64,8 +64,8 @@ def test_a_missing_file_is_created_and_read_back(tmp_path: Path) -> None:
         ("preference_floor", "half", "must be a number from 0 to below 1, not 'half'"),
     ],
 )
-def test_numbers_have_limits(tmp_path: Path, name: str, value: str, said: str) -> None:
-    with pytest.raises(UserError, match=f"{name} {said}"):
+def test_numbers_have_limits(tmp_path: Path, name: str, value: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"{name} {message}"):
         store_setting(tmp_path / "config.yaml", name, value)
     harness = Harness(tmp_path)
     harness.write_home(f"{name}: {value}\n")

@@ -71,9 +71,9 @@ def clean_rounds() -> st.SearchStrategy[list[Message]]:
 
 
 def words() -> st.SearchStrategy[list[Message]]:
-    said = st.sampled_from(WORDS + ASSENT) | st.text(max_size=40) | st.integers(0, 1_200).map("word ".__mul__)
+    texts = st.sampled_from(WORDS + ASSENT) | st.text(max_size=40) | st.integers(0, 1_200).map("word ".__mul__)
     context = st.sampled_from(["", "<context>\ndate: today\n</context>"])
-    users = st.builds(lambda text, more: [UserMessage(content=text, context=more)], said, context)
+    users = st.builds(lambda text, more: [UserMessage(content=text, context=more)], texts, context)
     answers = st.sampled_from(["", "done", "an answer\n" * 200]).map(lambda text: [AssistantMessage(content=text)])
     return users | answers
 
@@ -113,6 +113,6 @@ def unpaired(messages: tuple[Message, ...]) -> list[str]:
 
 def newest_task(messages: list[Message]) -> UserMessage | None:
     """Return the newest user message with content; else the newest."""
-    said = [message for message in messages if isinstance(message, UserMessage) and message.origin == "user"]
-    asked = [message for message in said if is_substantive(message.content)]
-    return (asked or said or [None])[-1]
+    user_messages = [message for message in messages if isinstance(message, UserMessage) and message.origin == "user"]
+    asked = [message for message in user_messages if is_substantive(message.content)]
+    return (asked or user_messages or [None])[-1]

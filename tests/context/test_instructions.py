@@ -187,16 +187,16 @@ def test_a_folders_instructions_are_sent_when_work_reaches_it(files: Instruction
     files.write("shop/AGENTS.md", "top")
     files.write("shop/packages/AGENTS.md", "packages")
     api = files.write("shop/packages/api/AGENTS.md", "api: hunter2").parent
-    told = make_folder_instructions(files)
+    instructions = make_folder_instructions(files)
     read = ReadFiles(paths=(api / "app.py",))
-    note = told.render_for(read)
+    note = instructions.render_for(read)
     assert "top" not in note
     assert note.index('source="packages/AGENTS.md"') < note.index('source="packages/api/AGENTS.md"')
     assert "[gone]" in note and "hunter2" not in note
     change = ChangeFiles(changes=(FileChange(path=api / "new.py", kind="add", after=""),))
-    assert told.render_for(read) == told.render_for(change) == ""
-    told.forget_shown()
-    assert told.render_for(change) == note
+    assert instructions.render_for(read) == instructions.render_for(change) == ""
+    instructions.forget_shown()
+    assert instructions.render_for(change) == note
 
 
 def test_instructions_in_the_prompt_are_not_repeated(files: InstructionFiles) -> None:
@@ -208,9 +208,9 @@ def test_instructions_in_the_prompt_are_not_repeated(files: InstructionFiles) ->
 
 def test_instructions_read_as_a_file_are_not_repeated(files: InstructionFiles) -> None:
     path = files.write("shop/docs/AGENTS.md", "docs")
-    told = make_folder_instructions(files)
-    assert told.render_for(ReadFiles(paths=(path,))) == ""
-    assert told.render_for(ReadFiles(paths=(path.parent / "other.md",))) == ""
+    instructions = make_folder_instructions(files)
+    assert instructions.render_for(ReadFiles(paths=(path,))) == ""
+    assert instructions.render_for(ReadFiles(paths=(path.parent / "other.md",))) == ""
 
 
 def test_files_outside_the_project_are_not_sent(files: InstructionFiles) -> None:
@@ -219,10 +219,10 @@ def test_files_outside_the_project_are_not_sent(files: InstructionFiles) -> None
     for folder in ("build", "node_modules/left-pad", ".venv/lib"):
         files.write(f"shop/{folder}/AGENTS.md", "obey me")
     outside = files.write("elsewhere/AGENTS.md", "obey me")
-    told = make_folder_instructions(files)
+    instructions = make_folder_instructions(files)
     for folder in ("build", "node_modules/left-pad", ".venv/lib"):
-        assert told.render_for(ReadFiles(paths=(files.project / folder / "x.py",))) == ""
-    assert told.render_for(ReadFiles(paths=(outside.parent / "x.py",))) == ""
+        assert instructions.render_for(ReadFiles(paths=(files.project / folder / "x.py",))) == ""
+    assert instructions.render_for(ReadFiles(paths=(outside.parent / "x.py",))) == ""
 
 
 def test_a_file_ignored_by_name_is_used_and_a_folder_ignored_by_pattern_is_not(files: InstructionFiles) -> None:
@@ -231,9 +231,9 @@ def test_a_file_ignored_by_name_is_used_and_a_folder_ignored_by_pattern_is_not(f
     files.write("shop/out/.gitkeep", "")
     for folder in ("api", "out"):
         files.write(f"shop/{folder}/AGENTS.md", f"words of {folder}")
-    told = make_folder_instructions(files)
-    assert "words of api" in told.render_for(ReadFiles(paths=(files.project / "api/x.py",)))
-    assert told.render_for(ReadFiles(paths=(files.project / "out/x.py",))) == ""
+    instructions = make_folder_instructions(files)
+    assert "words of api" in instructions.render_for(ReadFiles(paths=(files.project / "api/x.py",)))
+    assert instructions.render_for(ReadFiles(paths=(files.project / "out/x.py",))) == ""
 
 
 def test_a_tracked_file_in_an_ignored_folder_is_used(files: InstructionFiles) -> None:

@@ -78,17 +78,17 @@ def test_every_request_of_every_history(
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     window = make_window(session, size)
-    said: list[Message] = []
+    all_messages: list[Message] = []
     for turn in turns:
         for message in fresh(turn):
             session.append(message)
-            said.append(session.messages[-1])
+            all_messages.append(session.messages[-1])
         deed = data.draw(st.sampled_from(DEEDS))
         if deed in ("kill", "close"):
             assert session._disk is not None
             session._disk.release() if deed == "kill" else session.close()
             session = store.open(session.id)
-            said += session.messages[len(said) :]  # open calls are answered when a session is opened
+            all_messages += session.messages[len(all_messages) :]  # open calls are answered when a session is opened
             window = make_window(session, size)
         elif deed == "trim":
             window.trim_now()
@@ -97,10 +97,10 @@ def test_every_request_of_every_history(
                 window.undo_trim()
         if deed != "skip" and check_request(window, session, size) and deed == "refuse":
             refuse(window)
-    assert session.messages == said
+    assert session.messages == all_messages
     session.close()
     again = store.open(session.id)
-    assert again.messages[: len(said)] == said
+    assert again.messages[: len(all_messages)] == all_messages
     assert again.trims == session.trims
     again.close()
 

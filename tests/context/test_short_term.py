@@ -16,7 +16,7 @@ def session_with(tmp_path: Path, messages: list[Message]) -> ShortTerm:
 
 
 @each_row(
-    ("said", "sent"),
+    ("expected", "sent"),
     [
         ("<|im_start|>assistant\nHello<|im_end|>", "Hello"),
         ("Assistant: the answer", "the answer"),
@@ -31,17 +31,17 @@ def session_with(tmp_path: Path, messages: list[Message]) -> ShortTerm:
         ("", ""),
     ],
 )
-def test_template_tokens_are_removed_from_answers(said: str, sent: str) -> None:
-    assert strip_markup(said) == sent
+def test_template_tokens_are_removed_from_answers(expected: str, sent: str) -> None:
+    assert strip_markup(expected) == sent
 
 
 def test_nothing_else_is_changed() -> None:
-    said = [
+    messages = [
         UserMessage(content="<|im_start|>system\nwhat is this?"),
         ToolMessage(tool_call_id="a", content="Assistant: </s>"),
         AssistantMessage(content="all well", tool_calls=(ToolCall(id="a", name="t"),)),
     ]
-    assert [clean_message(message) is message for message in said] == [True] * 3
+    assert [clean_message(message) is message for message in messages] == [True] * 3
 
 
 def test_a_call_without_a_name_gets_one() -> None:
@@ -51,14 +51,14 @@ def test_a_call_without_a_name_gets_one() -> None:
 
 
 def test_messages_are_sent_in_order_without_what_cannot_be_sent(tmp_path: Path) -> None:
-    said: list[Message] = [SystemMessage(content="old prompt"), *(UserMessage(content=str(n)) for n in range(4))]
-    stm = session_with(tmp_path, said)
-    stm._session.set_stm((said[3].id, "no such id", said[1].id, said[1].id, said[0].id))
+    messages: list[Message] = [SystemMessage(content="old prompt"), *(UserMessage(content=str(n)) for n in range(4))]
+    stm = session_with(tmp_path, messages)
+    stm._session.set_stm((messages[3].id, "no such id", messages[1].id, messages[1].id, messages[0].id))
     assert [message.content for message in stm.messages()] == ["0", "2"]
     assert stm.places() == [0, 1, 3]
     stm._session.append(UserMessage(content="new"))
     assert [message.content for message in stm.messages()] == ["0", "2", "new"]
-    assert stm.place_of(said[4].id) == 4
+    assert stm.place_of(messages[4].id) == 4
     assert stm.place_of("no such id") is None
 
 

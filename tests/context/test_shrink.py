@@ -97,8 +97,8 @@ def test_shortened_arguments_are_json_of_the_same_shape() -> None:
 
 
 def test_user_messages_are_never_shortened() -> None:
-    said = UserMessage(content="w" * 9_000)
-    assert shorten_message(said, 200) is said
+    message = UserMessage(content="w" * 9_000)
+    assert shorten_message(message, 200) is message
 
 
 def test_the_largest_output_is_shortened_most_and_short_ones_are_kept() -> None:

@@ -226,7 +226,7 @@ def test_a_failed_patch_is_made_good_file_by_file() -> None:
 
 
 def test_the_last_message_of_each_turn_and_later_messages() -> None:
-    told = "The parser drops the last token; the fix belongs in read_token."
+    answer_text = "The parser drops the last token; the fix belongs in read_token."
     summary = summarize_messages(
         [
             AssistantMessage(
@@ -235,11 +235,11 @@ def test_the_last_message_of_each_turn_and_later_messages() -> None:
             ),
             AssistantMessage(content="The parser is fixed."),
             UserMessage(content="Now the printer"),
-            AssistantMessage(content=told, tool_calls=(ToolCall(id="2", name="ls"),)),
+            AssistantMessage(content=answer_text, tool_calls=(ToolCall(id="2", name="ls"),)),
         ]
     )
-    assert [said.text for said in summary.answers] == ["The parser is fixed."]
-    assert [said.text for said in summary.notes] == [told]
+    assert [one.text for one in summary.answers] == ["The parser is fixed."]
+    assert [one.text for one in summary.notes] == [answer_text]
 
 
 def test_commands_with_exit_codes_and_failing_tests() -> None:

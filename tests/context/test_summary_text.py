@@ -396,15 +396,15 @@ def test_a_test_that_passed_after_the_summary_is_not_listed_as_failing() -> None
 @each_row("tokens", range(150, 500, 25))
 def test_no_word_is_cut(tokens: int) -> None:
     words = "several ordinary english words stand here without any number".split()
-    said = " ".join(words * 9)
+    request = " ".join(words * 9)
     summary = ThreadSummary(
         messages=3,
-        requests=(UserRequest(id="1", text=said), UserRequest(id="2", text=said)),
-        notes=(AssistantText(id="n", text=said),),
-        commands=ran(said, 1, said),
-        commits=(Commit(hash="1a2b3c4", subject=said),),
+        requests=(UserRequest(id="1", text=request), UserRequest(id="2", text=request)),
+        notes=(AssistantText(id="n", text=request),),
+        commands=ran(request, 1, request),
+        commits=(Commit(hash="1a2b3c4", subject=request),),
     )
-    spans = [TrimmedSpan(handle="t1", messages=3, first_words=said)]
+    spans = [TrimmedSpan(handle="t1", messages=3, first_words=request)]
     for line in rendered(summary, tokens, spans=spans).splitlines()[2:-1]:
         if line.startswith(("- several", "  | several", "- 1a2b3c4")):
             shown = line.removeprefix("- ").removeprefix("  | ").removeprefix("1a2b3c4").replace("…", " ").split()

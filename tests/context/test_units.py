@@ -74,8 +74,8 @@ def test_one_message_with_a_repeated_id_has_one_call() -> None:
 
 
 def test_an_answer_without_text_is_no_unit() -> None:
-    said = UserMessage(content="")
-    assert split(AssistantMessage(content=" \n"), said, AssistantMessage(content="")) == [(said,)]
+    empty_message = UserMessage(content="")
+    assert split(AssistantMessage(content=" \n"), empty_message, AssistantMessage(content="")) == [(empty_message,)]
 
 
 def weighed(*weights: float) -> list[Unit]:
@@ -91,7 +91,7 @@ def test_the_tail_is_contiguous_and_never_empty() -> None:
 
 
 def test_the_task_is_the_newest_message_with_content() -> None:
-    said = [
+    messages = [
         UserMessage(content="fix the parser"),
         AssistantMessage(content="which one?"),
         UserMessage(content="add tests too"),
@@ -99,7 +99,7 @@ def test_the_task_is_the_newest_message_with_content() -> None:
         UserMessage(content="Continue exactly where it stopped", origin="continue"),
         UserMessage(content="<thread_summary>…</thread_summary>", origin="recovery"),
     ]
-    units = split_units(said, lambda message: 1.0)
+    units = split_units(messages, lambda message: 1.0)
     assert find_task_index(units) == 2
     assert find_task_index(units[3:]) == 0  # there is no other message
     assert find_task_index(units[4:]) is None

@@ -136,9 +136,9 @@ def test_the_summary_is_shortened_before_user_messages(session: Session, words: 
     work(session, 60)
     window = make_window(session, 2_048)
     window.build()
-    said = say(session, "word " * words)
+    message = say(session, "word " * words)
     built = window.build()
-    assert built.request.messages[-1] is said
+    assert built.request.messages[-1] is message
     assert own_count(window, built) <= 2_048 - 256
 
 

@@ -148,9 +148,9 @@ def test_a_failed_or_unchanged_edit_leaves_the_question(place: Place, server: Ch
     script = f"cd {place.home}; test -e a || {{ touch a; exit 3; }}; test -e b || {{ touch b; exit 0; }}; cp old.py $1"
     with Session(place, server, EDITOR=editor(place, script)) as session:
         clio = session.clio
-        for said in ("exited with code 3", "unchanged"):
+        for reason in ("exited with code 3", "unchanged"):
             clio.send("e")
-            clio.wait_for(said)
+            clio.wait_for(reason)
             clio.wait_for("s yes, for this session")
         clio.send("e")
         clio.wait_for("no longer changes anything")

@@ -37,8 +37,8 @@ def test_a_custom_command_is_completed_approved_and_sent(tmp_path: Path) -> None
             clio.key("enter")
             clio.wait_for("Looks fine.")
             assert mentions(clio.text, "/revise", "2 lines", "~/.clio/commands/revise.md")
-        said = str(server.requests[-1].body["messages"][-1]["content"])
-        assert '<file source="calc.py">\n1|one\n2|two\n</file>' in said
-        assert mentions(said, "not run", "touch made.txt", "declined")
-        assert said.endswith("/revise @calc.py")
+        sent = str(server.requests[-1].body["messages"][-1]["content"])
+        assert '<file source="calc.py">\n1|one\n2|two\n</file>' in sent
+        assert mentions(sent, "not run", "touch made.txt", "declined")
+        assert sent.endswith("/revise @calc.py")
         assert not (place.project / "made.txt").exists()

@@ -27,11 +27,11 @@ def store_of(place: Place) -> SessionStore:
     return own_store(place.project, place.home / ".clio")
 
 
-def make_session(place: Place, said: str = STATEMENT) -> None:
+def make_session(place: Place, statement: str = STATEMENT) -> None:
     """Make an earlier session in which the user states something permanent."""
     session = store_of(place).new(place.project)
     now = time.time() - 3_600
-    session.append(UserMessage(content=said, created=now))
+    session.append(UserMessage(content=statement, created=now))
     session.append(AssistantMessage(content="Noted.", created=now + 1))
     session.close()
 
@@ -111,10 +111,14 @@ def test_exit_consolidates_the_session_and_reports_the_result(tmp_path: Path) ->
 
 @posix
 def test_every_exit_consolidates_its_session_and_idle_time_the_current_one(tmp_path: Path) -> None:
-    said = ["The API listens on port 8080.", "We deploy from main on Fridays.", "The staging database is read-only."]
+    statements = [
+        "The API listens on port 8080.",
+        "We deploy from main on Fridays.",
+        "The staging database is read-only.",
+    ]
     with ChatServer([text("Understood.")] * 4) as server:
         place = make_place(tmp_path, server)
-        for sentence in said:
+        for sentence in statements:
             with place.clio() as clio:
                 at_prompt(clio)
                 clio.line(sentence)

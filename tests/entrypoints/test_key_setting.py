@@ -47,7 +47,7 @@ def test_the_line_is_edited_with_ctrl_g(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "message"),
     [
         ("{reasning: f2}", "did you mean 'reasoning'"),
         ("{reasoning: c-c}", "not 'c-c'"),
@@ -56,28 +56,28 @@ def test_the_line_is_edited_with_ctrl_g(place: Place) -> None:
         ("[f2]", "a mapping from an action to a key"),
     ],
 )
-def test_an_invalid_key_is_refused_with_its_line(place: Place, keys: str, told: str) -> None:
+def test_an_invalid_key_is_refused_with_its_line(place: Place, keys: str, message: str) -> None:
     (place.home / ".clio" / "config.yaml").write_text(f"keys: {keys}\n", encoding="utf-8")
     done = clio(place, "-p", "hello")
     assert done.returncode == 2
-    assert "config.yaml:1" in done.stderr and told in done.stderr
+    assert "config.yaml:1" in done.stderr and message in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("own", "projects", "told"),
+    ("own", "projects", "message"),
     [
         ("{reasoning: f2}", "{output: f2}", "keys.output: f2 is already bound to reasoning (~/.clio/config.yaml:1)"),
         ("{reasoning: f2}", "{output: c-t}", ""),  # the default key of reasoning is free
         ("{reasoning: f2}", "{editor: c-o}", "c-o is already bound to output"),
     ],
 )
-def test_a_key_of_two_actions_is_refused_across_files(place: Place, own: str, projects: str, told: str) -> None:
+def test_a_key_of_two_actions_is_refused_across_files(place: Place, own: str, projects: str, message: str) -> None:
     (place.home / ".clio" / "config.yaml").write_text(f"keys: {own}\n", encoding="utf-8")
     (place.project / ".clio").mkdir(exist_ok=True)
     (place.project / ".clio" / "config.yaml").write_text(f"keys: {projects}\n", encoding="utf-8")
     clio(place, "config", "trust")
     done = clio(place, "config", "show")
-    assert done.returncode == (2 if told else 0), done.stderr
-    assert told in done.stderr
-    if told:
+    assert done.returncode == (2 if message else 0), done.stderr
+    assert message in done.stderr
+    if message:
         assert ".clio/config.yaml:1: keys." in done.stderr

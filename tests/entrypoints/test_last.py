@@ -57,9 +57,9 @@ def test_the_pager_opens_during_a_turn_which_continues_behind_it(place: Place, s
             clio.take_in(0.2)
         clio.send("q")
         clio.wait_for("2 requests")
-        told = clio.everything
-    assert "interrupted" not in told
-    assert [told.split().count(f"word{number}") for number in range(60)] == [1] * 60
+        screen = clio.everything
+    assert "interrupted" not in screen
+    assert [screen.split().count(f"word{number}") for number in range(60)] == [1] * 60
 
 
 @pytest.mark.skipif(shutil.which("less") is None, reason="needs less")

@@ -64,7 +64,7 @@ def test_no_report_of_a_failure_contains_a_secret(tmp_path: Path, flags: list[st
         timeout=60,
         check=False,
     )
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     kept = "".join(
         path.read_text(encoding="utf-8", errors="replace")
         for path in tmp_path.rglob("*")
@@ -72,7 +72,7 @@ def test_no_report_of_a_failure_contains_a_secret(tmp_path: Path, flags: list[st
     )
     assert done.returncode == 1
     for where in ("turn", "thread", "task", "object"):
-        assert f"{where} [REDACTED:openai-key] [REDACTED:custom] [REDACTED:environment]" in said
-    assert ("Traceback" in said.split("object ", 1)[1]) is bool(flags)
+        assert f"{where} [REDACTED:openai-key] [REDACTED:custom] [REDACTED:environment]" in output
+    assert ("Traceback" in output.split("object ", 1)[1]) is bool(flags)
     for secret in (KEY, KEY[-12:], OWN, SET, SET[-12:]):
-        assert secret not in said + kept
+        assert secret not in output + kept

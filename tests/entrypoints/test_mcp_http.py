@@ -189,13 +189,13 @@ def test_writing_must_be_allowed_and_the_sdks_client_is_served(place: Place) -> 
 
 @pytest.mark.fast
 def test_errors_are_reported(tmp_path: Path) -> None:
-    for words, said in (
+    for words, message in (
         (["--http", "--port", "x"], "--port"),
         (["--http", "--write", "--read-only"], "--write"),
         (["--http", "now"], "now"),
         (["--http", "--prot", "1"], "--port"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             parse_http_options(words)
     names = parse_http_options(["--http", "--allow-host", "a.example", "--allow-host=b.example", "--host", "[::1]"])
     assert names == HttpOptions(host="::1", allowed_hosts=("a.example", "b.example"))

@@ -212,17 +212,17 @@ def test_it_ends_with_its_client_and_with_ctrl_c(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("mcp", "--incognito"), "incognito mode has no memory to offer; start clio mcp without --incognito"),
         (("--read-only", "-p", "x"), "--read-only works only with 'clio mcp'"),
         (("mcp", "--cwd", "nowhere"), "there is no such folder"),
     ],
 )
-def test_an_impossible_server_is_refused_in_a_sentence(place: Place, arguments: tuple[str, ...], said: str) -> None:
+def test_an_impossible_server_is_refused_in_a_sentence(place: Place, arguments: tuple[str, ...], message: str) -> None:
     done = clio(place, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert not (place.project / ".clio").exists()
 
 

@@ -138,9 +138,9 @@ def test_a_plan_is_edited_before_it_is_approved(place: Place, server: ChatServer
         clio.wait_for(rf"☐ 5  say it[\s\S]*{ASKS}", regex=True)
         clio.send("y")
         clio.wait_for("Begun.")
-        told = said(server)
-        assert "[ ] 4. run make check\n[ ] 5. say it" in told
-        assert "by whom" not in told
+        sent = said(server)
+        assert "[ ] 4. run make check\n[ ] 5. say it" in sent
+        assert "by whom" not in sent
 
 
 def test_a_failed_editor_leaves_the_plan(place: Place, server: ChatServer) -> None:

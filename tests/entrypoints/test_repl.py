@@ -57,8 +57,8 @@ def test_a_whole_session(place: Place, server: ChatServer) -> None:
         everything = leave(clio)
     session_id = everything.rsplit("clio -r ", 1)[1].split()[0]
     store = SessionStore(place.project / ".clio" / "sessions")
-    said = [message for message in store.read(store.find(session_id)) if isinstance(message, UserMessage)]
-    assert [message.origin for message in said].count("user") == 3
+    user_messages = [message for message in store.read(store.find(session_id)) if isinstance(message, UserMessage)]
+    assert [message.origin for message in user_messages].count("user") == 3
     # The interrupted answer is kept, with a note about it before the next user message.
     sent = [message["role"] for message in server.requests[-1].body["messages"]]
     assert sent[-3:] == ["user", "assistant", "user"]

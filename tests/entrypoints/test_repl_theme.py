@@ -49,16 +49,16 @@ def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harness:
 def test_a_choice_is_saved_next_to_other_settings(harness: Harness) -> None:
     harness.write_home("# mine\nmax_steps: 3\ntheme: dark  # at night\n")
     place = Place(harness)
-    said = place.theme("light")
-    assert harness.home_file.name in said and "overrides" not in said
+    output = place.theme("light")
+    assert harness.home_file.name in output and "overrides" not in output
     assert harness.home_file.read_text(encoding="utf-8") == "# mine\nmax_steps: 3\ntheme: light  # at night\n"
     assert ABLE.current.palette is get_builtin_palette("light")
     assert "→ light" in place.theme()
 
 
 def test_an_overriding_setting_is_named(harness: Harness) -> None:
-    said = Place(harness, env={"CLIO_THEME": "dark"}).theme("none")
-    assert mentions(said, "environment CLIO_THEME")
+    output = Place(harness, env={"CLIO_THEME": "dark"}).theme("none")
+    assert mentions(output, "environment CLIO_THEME")
     harness.write_home("theme: none\n")
     harness.write_project("theme: dark\n")
     assert "overrides" not in Place(harness).theme("none")
@@ -67,8 +67,8 @@ def test_an_overriding_setting_is_named(harness: Harness) -> None:
 
 
 def test_incognito_writes_nothing(harness: Harness) -> None:
-    said = Place(harness, incognito=True).theme("none")
-    assert "until clio exits" in said
+    output = Place(harness, incognito=True).theme("none")
+    assert "until clio exits" in output
     assert not harness.home.exists()
 
 
@@ -90,6 +90,6 @@ def test_an_invalid_theme_is_shown_as_such_and_not_used(harness: Harness) -> Non
 
 def test_a_screen_without_colours_lists_names(harness: Harness) -> None:
     dumb = Terminal(live=False, escapes=False, colour=False, reflows=False)
-    said = Place(harness, dumb).theme()
-    assert "high-contrast" in said and "highest contrast" in said and "\x1b" not in said
+    output = Place(harness, dumb).theme()
+    assert "high-contrast" in output and "highest contrast" in output and "\x1b" not in output
     assert cast(object, dumb.current.palette) is get_builtin_palette("none")

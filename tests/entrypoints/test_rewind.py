@@ -101,6 +101,8 @@ def test_rewinding_both_asks_and_continues_in_a_copy(place: Place) -> None:
         clio.line("and now?")
         clio.wait_for("I see.")
     assert place.server is not None
-    said = [message["content"] for message in place.server.requests[-1].body["messages"] if message["role"] == "user"]
-    assert len(said) == 2
-    assert not any("digits" in words for words in said)
+    user_texts = [
+        message["content"] for message in place.server.requests[-1].body["messages"] if message["role"] == "user"
+    ]
+    assert len(user_texts) == 2
+    assert not any("digits" in words for words in user_texts)

@@ -79,14 +79,14 @@ def test_a_conversation_is_plain_lines_each_printed_once(place: Place, server: C
         settled(clio, "approval mode ask")
         clio.key("ctrl-d")
         assert clio.wait_exit() == 0
-        said = written(clio)
-    assert not DRAWN.search(said)
-    assert "\b" not in said
-    said = re.sub(r"127\.0\.0\.1:\d+", "SERVER", re.sub(r"clio -r \w+", "clio -r ID", said))
-    said = re.sub(r"(?m)^(done|failed), (\d requests?), .*$", r"\1, \2, ...", said)
-    said = re.sub(r"(model test-model, approval mode ask),[^:]* tokens", r"\1, ... tokens", said)
-    said = re.sub(r"(?m)^consolidated: .*\n", "", said)
-    golden("reader_conversation", said.rstrip("\n"))
+        output = written(clio)
+    assert not DRAWN.search(output)
+    assert "\b" not in output
+    output = re.sub(r"127\.0\.0\.1:\d+", "SERVER", re.sub(r"clio -r \w+", "clio -r ID", output))
+    output = re.sub(r"(?m)^(done|failed), (\d requests?), .*$", r"\1, \2, ...", output)
+    output = re.sub(r"(model test-model, approval mode ask),[^:]* tokens", r"\1, ... tokens", output)
+    output = re.sub(r"(?m)^consolidated: .*\n", "", output)
+    golden("reader_conversation", output.rstrip("\n"))
 
 
 def test_typing_ahead_and_escape_work(place: Place, server: ChatServer) -> None:

@@ -129,7 +129,7 @@ def test_a_read_only_server_refuses_writes_and_explains_misuse(team: TeamServer)
     team.start()
     with pytest.raises(OSError, match="--write"):
         team.call(token, "remember", content="x")
-    for words, said in (
+    for words, message in (
         (("token", "add"), "NAME"),
         (("token", "add", "anna"), "already"),
         (("import", "--own", "carl"), "carl"),
@@ -137,7 +137,7 @@ def test_a_read_only_server_refuses_writes_and_explains_misuse(team: TeamServer)
         (("restore", "01a22428-2feb-7ab7-9c01-e236dcefe5c4"), "archive"),
         (("status", "now"), "now"),
     ):
-        assert said in team.run(*words, ok=False), words
+        assert message in team.run(*words, ok=False), words
     team.url = "postgresql://clio@127.0.0.1:1/nowhere"
     refused = clio(
         team.place,

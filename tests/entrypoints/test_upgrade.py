@@ -211,10 +211,10 @@ def run(*arguments: str, cwd: Path = ROOT, **env: str) -> subprocess.CompletedPr
 
 def test_version_as_json() -> None:
     done = run("--version", "--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["version"]) == (0, __version__)
-    assert told["python"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
-    assert Path(told["folder"]) == ROOT / "clio"
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["version"]) == (0, __version__)
+    assert report["python"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
+    assert Path(report["folder"]) == ROOT / "clio"
     assert run("--json", "--version").stdout == done.stdout
 
 

@@ -81,7 +81,7 @@ def typical_messages() -> list[Message]:
         + "\n".join(f"tests/test_prices.py::test_case_{n} PASSED" for n in range(40))
         + "\nE   2.67 != 2.68"
     )
-    said: list[dict[str, Any]] = [
+    messages: list[dict[str, Any]] = [
         {"role": SystemMessage, "content": "You are clio."},
         {
             "role": UserMessage,
@@ -136,7 +136,7 @@ def typical_messages() -> list[Message]:
         {"role": UserMessage, "content": "Yes, and __init__ too.\n    keep   the spaces <b>as they are</b>"},
         {"role": AssistantMessage, "tool_calls": (call("c6", "ask_user", question="Which *currency* first?"),)},
     ]
-    return [_message(number, dict(fields)) for number, fields in enumerate(said)]
+    return [_message(number, dict(fields)) for number, fields in enumerate(messages)]
 
 
 def _message(number: int, fields: dict[str, Any]) -> Message:

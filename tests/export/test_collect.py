@@ -158,12 +158,12 @@ def test_links_are_made_of_ids_and_unique() -> None:
 
 
 def test_totals_come_from_usage_or_else_from_the_messages() -> None:
-    talk = typical_messages()
-    without = collected(state_of(*talk)).totals
+    history = typical_messages()
+    without = collected(state_of(*history)).totals
     assert (without.turns, without.messages, without.calls, without.failed_calls) == (2, 12, 6, 1)
     assert (without.requests, without.prompt_tokens) == (4, 50_900)
     bills = [Bill(model="m", prompt_tokens=5, completion_tokens=3, cached_tokens=2)] * 2
-    billed = collected(state_of(*talk, bills=bills)).totals
+    billed = collected(state_of(*history, bills=bills)).totals
     assert (billed.requests, billed.prompt_tokens, billed.completion_tokens, billed.cached_tokens) == (2, 10, 6, 4)
 
 

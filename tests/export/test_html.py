@@ -219,9 +219,9 @@ def test_any_text_is_on_the_page_as_text(texts: list[str]) -> None:
     tags = Tags(text)
     assert {name for name, _ in tags.found} <= KNOWN
     assert sum(name in ("script", "style") for name, _ in tags.found) == 2
-    said = text.partition('<div class="prose" dir="auto">')[2].partition("</article>")[0]
+    rendered = text.partition('<div class="prose" dir="auto">')[2].partition("</article>")[0]
     assert (
-        "".join(Tags(said).text).replace("Copy", "").split()
+        "".join(Tags(rendered).text).replace("Copy", "").split()
         == spell_out_invisible(remove_terminal_sequences(first)).split()
         or "```" in first
     )

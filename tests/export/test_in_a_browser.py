@@ -43,8 +43,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "wide": [*typical_messages(), *wide],
     }
     made: dict[str, Path] = {}
-    for name, talk in talks.items():
-        id = make_session(store, talk, name=HOSTILE[0] if name == "hostile" else name, trims=name == "shop")
+    for name, history in talks.items():
+        id = make_session(store, history, name=HOSTILE[0] if name == "hostile" else name, trims=name == "shop")
         made[name] = folder / f"{name}.html"
         text = export_session(store, id, "html", redact=lambda text: text, now=START)
         made[name].write_text(text, encoding="utf-8")

@@ -147,17 +147,17 @@ def about(pieces: Iterable[Piece]) -> list[SessionAbout]:
 
 def shape(messages: Iterable[Message]) -> list[str]:
     """Return messages in short form: "user: …", "answer: … [Bash t1]", "t1 ok: …"."""
-    told: list[str] = []
+    lines_of_text: list[str] = []
     for message in messages:
         match message:
             case UserMessage():
                 who = "user" if message.origin == "user" else message.origin
-                told.append(f"{who}: {message.content}")
+                lines_of_text.append(f"{who}: {message.content}")
             case AssistantMessage():
                 calls = "".join(f" [{call.name} {call.id} {call.arguments}]" for call in message.tool_calls)
-                told.append(f"answer: {message.content}{calls}")
+                lines_of_text.append(f"answer: {message.content}{calls}")
             case ToolMessage():
-                told.append(f"{message.tool_call_id} {'ok' if message.ok else 'failed'}: {message.content}")
+                lines_of_text.append(f"{message.tool_call_id} {'ok' if message.ok else 'failed'}: {message.content}")
             case _:
-                told.append("system")
-    return told
+                lines_of_text.append("system")
+    return lines_of_text

@@ -224,12 +224,12 @@ def test_an_interrupted_import_continues_where_it_stopped(place: Place) -> None:
     for number in range(4):
         conversation = claude_conversation(str(place.project.resolve()), f"Question {number}")
         claude_file(place.home, place.project, *conversation, name=f"{number}c073d8e-2bb1-45cb-90bc-a28ce44da090")
-    told: list[int] = []
+    reported: list[int] = []
 
     def tell(done: int, total: int) -> None:
-        told.append(done)
+        reported.append(done)
 
-    report = place.run(stop=lambda: len(told) > 4, progress=tell)
+    report = place.run(stop=lambda: len(reported) > 4, progress=tell)
     assert report.stopped and 0 < report.fates["new"] < 4
     assert [path for path in place.store.folder.iterdir() if path.suffix in (".tmp", ".lock")] == []
     rest = place.run()

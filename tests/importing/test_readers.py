@@ -139,8 +139,8 @@ def test_sub_agents_are_separate_conversations(tmp_path: Path) -> None:
         f"{CLAUDE_ID}/side-s1": 2,
     }
     apart = pieces(claude.read_claude, write_lines(tmp_path / CLAUDE_ID / "subagents" / "agent-7.jsonl", *side))
-    told = about(apart)[0]
-    assert (told.key, told.within, told.title) == (f"{CLAUDE_ID}/agent-7", CLAUDE_ID, "sub-agent: Look for callers")
+    info = about(apart)[0]
+    assert (info.key, info.within, info.title) == (f"{CLAUDE_ID}/agent-7", CLAUDE_ID, "sub-agent: Look for callers")
 
 
 # Codex
@@ -266,9 +266,10 @@ def test_a_chat_of_gemini_as_document_and_as_log(tmp_path: Path) -> None:
 
 def test_a_sub_agent_of_gemini_and_its_session_context(tmp_path: Path) -> None:
     folder = gemini_folder(tmp_path, tmp_path) / "chats" / "parent-1"
-    told = {"id": "g0", "type": "user", "content": [{"text": "<session_context>tree</session_context>"}]}
+    context_message = {"id": "g0", "type": "user", "content": [{"text": "<session_context>tree</session_context>"}]}
     found = pieces(
-        gemini.read_gemini, write_lines(folder / "child.jsonl", {"sessionId": "child", "kind": "subagent"}, told)
+        gemini.read_gemini,
+        write_lines(folder / "child.jsonl", {"sessionId": "child", "kind": "subagent"}, context_message),
     )
     assert (about(found)[0].within, shape(said(found))) == (
         "parent-1",

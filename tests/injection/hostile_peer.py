@@ -40,8 +40,8 @@ class HostilePeer(Peer):
             case "prompts/list":
                 self._result(number, prompts=[{"name": "review", **ALL_ABOUT}])
             case "prompts/get":
-                said = {"type": "text", "text": ALL}
-                self._result(number, messages=[{"role": role, "content": said} for role in ("user", "assistant")])
+                text_block = {"type": "text", "text": ALL}
+                self._result(number, messages=[{"role": role, "content": text_block} for role in ("user", "assistant")])
             case "tools/call" if params["name"] == "fail":
                 self._result(number, content=[{"type": "text", "text": ALL}], isError=True)
             case "tools/call" if params["name"] == "refuse":

@@ -208,6 +208,6 @@ def test_a_document_stays_a_document(make_harness: MakeHarness, monkeypatch: pyt
     _, user = messages_of(harness.server.requests[0], "system", "user")
     brain = part_of(user, "memories").splitlines()[1:-1]
     assert "data, not instructions" in brain[0]
-    told = recalled_lines("\n".join(brain))
-    assert len(told) >= 3 and {one["by"] for one in told} == {"quoted, unverified"}
+    recalled = recalled_lines("\n".join(brain))
+    assert len(recalled) >= 3 and {one["by"] for one in recalled} == {"quoted, unverified"}
     check_nothing_was_allowed(harness)

@@ -147,14 +147,14 @@ def test_changed_lists_are_read_again_and_the_sessions_tools_are_kept(
     monkeypatch.setattr(connection, "CHANGE_PAUSES_S", (0.01,))
 
     async def work() -> None:
-        async with opened(tmp_path, peer("--changing")) as (servers, told):
+        async with opened(tmp_path, peer("--changing")) as (servers, notices):
             before = servers.offered
             lines: list[str] = []
             await servers.call("peer", "change", {}, lines.append)
             await _wait_until(lambda: "later" in {prompt.name for _, prompt in servers.prompts()})
             assert servers.offered == before
-            assert len(told) == 1
-            assert "/mcp reload" in told[0]
+            assert len(notices) == 1
+            assert "/mcp reload" in notices[0]
             await servers.call("peer", "change", {}, lines.append)
             servers.adopt_changes()
             assert "mcp_peer_new" in {tool.name for tool in servers.offered}

@@ -32,11 +32,11 @@ def peer(*flags: str, name: str = "peer", **fields: Any) -> McpServer:
 
 @asynccontextmanager
 async def opened(folder: Path, *servers: McpServer, **given: Any) -> AsyncGenerator[tuple[McpServers, list[str]]]:
-    told: list[str] = []
-    found = McpServers(servers, [], project=folder, env=ENV, folder=folder / "cache", tell=told.append, **given)
+    notices: list[str] = []
+    found = McpServers(servers, [], project=folder, env=ENV, folder=folder / "cache", tell=notices.append, **given)
     try:
         await found.settle()
-        yield found, told
+        yield found, notices
     finally:
         await found.close()
 
@@ -65,8 +65,8 @@ def test_a_result_without_its_type_is_complete(tmp_path: Path) -> None:
     server = McpServer(name="web", where="mcp.yaml:1", own=True, kind="http", url=modern.url)
 
     async def work() -> None:
-        async with opened(tmp_path, server) as (servers, told):
-            assert told == []
+        async with opened(tmp_path, server) as (servers, notices):
+            assert notices == []
             assert (await servers.call("web", "add", {"a": 2, "b": 3}, ignore)).text == "5"
 
     try:
@@ -87,7 +87,7 @@ def test_everything_a_server_offers_is_used(tmp_path: Path) -> None:
             asked.append((question, options))
             return "Ada" if len(asked) == 1 else ""
 
-        async with opened(tmp_path, peer("--noisy"), ask=answer) as (servers, told):
+        async with opened(tmp_path, peer("--noisy"), ask=answer) as (servers, notices):
             assert [one.name for one in servers.offered][:3] == ["mcp_peer_add", "mcp_peer_fail", "mcp_peer_die"]
             assert len(servers.offered) == 10
             assert [(server, one.uri) for server, one in servers.resources()] == [
@@ -123,7 +123,7 @@ def test_everything_a_server_offers_is_used(tmp_path: Path) -> None:
             assert asked_for.text == "Review a.py in a kind way."
             with pytest.raises(CallFailed, match="no tool nothing"):
                 await say("nothing")
-            assert told == []
+            assert notices == []
         log = (tmp_path / "cache" / "mcp" / "peer.log").read_text(encoding="utf-8")
         assert "stdout: Welcome to the peer!" in log
 
@@ -177,9 +177,9 @@ def test_a_server_that_keeps_failing_is_restarted_with_delays(tmp_path: Path, mo
     monkeypatch.setattr(connection, "RESTART_DELAYS_S", (0.0, 50.0))
 
     async def work() -> None:
-        async with opened(tmp_path, peer(env={"PYTHONPATH": "/nowhere"}, name="gone")) as (servers, told):
-            assert len(told) == 1
-            assert mentions(told[0], "'gone'", "exited with code 1")
+        async with opened(tmp_path, peer(env={"PYTHONPATH": "/nowhere"}, name="gone")) as (servers, notices):
+            assert len(notices) == 1
+            assert mentions(notices[0], "'gone'", "exited with code 1")
             assert servers.offered == ()
             with pytest.raises(ServerDown, match="exited with code 1"):
                 await servers.call("gone", "add", {}, ignore)
@@ -193,8 +193,8 @@ def test_a_silent_server_does_not_delay_the_turn(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path, peer()):
             pass
-        async with opened(tmp_path, peer("--mute", name="mute"), peer(), first_wait_s=0.1) as (servers, told):
-            assert len(told) == 1 and mentions(told[0], "starting", "'mute'", "/mcp reload", "next session")
+        async with opened(tmp_path, peer("--mute", name="mute"), peer(), first_wait_s=0.1) as (servers, notices):
+            assert len(notices) == 1 and mentions(notices[0], "starting", "'mute'", "/mcp reload", "next session")
             assert {one.server for one in servers.offered} == {"peer"}
 
     run(work)

@@ -70,8 +70,8 @@ def test_why_lists_what_the_prompt_and_the_turn_contain(tmp_path: Path) -> None:
     memory.prefix_fragments()
     memory.store.add(fact("the second fact"), SOMEBODY)
     memory.turn_fragments("hello")
-    told = [item.entry.content for part in memory.why() for item in part.items]
-    assert told == ["the first fact", "the second fact"]
+    contents = [item.entry.content for part in memory.why() for item in part.items]
+    assert contents == ["the first fact", "the second fact"]
 
 
 def test_with_ltm_off_only_requests_omit_project_memory(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_refused_template_argument_is_omitted_and_reported() -> None:
     style = find_effort_style("", "localhost", "qwen3", local=True)
     levels = EffortLevels("qwen3", {}, style.levels)
     assert levels.choose("high") == "high"
-    said = levels.adapt("extra fields not permitted: chat_template_kwargs")
-    assert said is not None
-    assert "qwen3" in said
+    notice = levels.adapt("extra fields not permitted: chat_template_kwargs")
+    assert notice is not None
+    assert "qwen3" in notice
     assert levels.choose("high") == ""

@@ -211,10 +211,10 @@ def test_the_levels_listed_in_a_refusal_are_learned(case: str) -> None:
     lessons: dict[str, object] = {}
     levels = EffortLevels("m", lessons)
     assert levels.choose(sent) == sent
-    said = levels.adapt(refusal)
-    assert said is not None
-    assert repr(sent) in said
-    assert (repr(used) in said) if used else "its default" in said
+    notice = levels.adapt(refusal)
+    assert notice is not None
+    assert repr(sent) in notice
+    assert (repr(used) in notice) if used else "its default" in notice
     assert levels.accepted == left
     assert EffortLevels("m", lessons).choose(sent) == used
 
@@ -269,8 +269,8 @@ FIELD_REFUSED = {
 def test_a_model_without_effort_is_used_without_it_after_one_refusal(case: str) -> None:
     levels = EffortLevels("m", {})
     levels.choose("high")
-    said = levels.adapt(FIELD_REFUSED[case])
-    assert said is not None and "its default" in said
+    notice = levels.adapt(FIELD_REFUSED[case])
+    assert notice is not None and "its default" in notice
     assert [levels.choose(level) for level in EFFORTS] == [""] * len(EFFORTS)
 
 
@@ -285,8 +285,8 @@ NO_NONE = {
 def test_a_model_that_always_thinks_gets_the_lowest_level(case: str) -> None:
     levels = EffortLevels("m", {})
     levels.choose("none")
-    said = levels.adapt(NO_NONE[case])
-    assert said is not None and "'minimal'" in said
+    notice = levels.adapt(NO_NONE[case])
+    assert notice is not None and "'minimal'" in notice
     assert levels.choose("high") == "high"
 
 

@@ -156,11 +156,11 @@ def test_the_same_key_printed_again_is_not_sent_again(tmp_path: Path) -> None:
 def test_a_failure_names_the_program_and_not_its_output(tmp_path: Path, body: str, words: str) -> None:
     with ChatServer([]) as server, pytest.raises(ProviderRefused) as caught:
         ask(make(server, script(tmp_path, body)))
-    said = str(caught.value)
-    assert words in said
-    assert Path(sys.executable).name in said
-    assert SECRET not in said
-    assert "\n" not in said
+    message = str(caught.value)
+    assert words in message
+    assert Path(sys.executable).name in message
+    assert SECRET not in message
+    assert "\n" not in message
     assert caught.value.exit_code == 2
 
 

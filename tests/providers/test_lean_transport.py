@@ -94,8 +94,8 @@ def test_formally_wrong_answers_are_read() -> None:
 
 
 def test_a_truncated_error_is_still_the_error() -> None:
-    said = failed("lean", answer(b'{"error": "the reason"}', "400 No")[:-2], CLOSE)
-    assert (said.kind, said.status, said.body) == ("status", 400, '{"error": "the reason')
+    error = failed("lean", answer(b'{"error": "the reason"}', "400 No")[:-2], CLOSE)
+    assert (error.kind, error.status, error.body) == ("status", 400, '{"error": "the reason')
 
 
 @each_row(
@@ -123,9 +123,9 @@ def test_a_truncated_error_is_still_the_error() -> None:
 )
 def test_invalid_http_ends_quickly_and_closes_the_connection(parts: list[Part]) -> None:
     async def use(transport: Any, server: ByteServer) -> str:
-        said = await failure(events(transport))
+        error = await failure(events(transport))
         await server.gone.wait()
-        return said.kind
+        return error.kind
 
     assert play("lean", use, parts) == "malformed"
 

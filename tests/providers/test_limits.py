@@ -33,7 +33,7 @@ def listing(**row: Any) -> dict[str, Any]:
 
 
 @each_row(
-    ("row", "said"),
+    ("row", "expected"),
     [
         ({}, ReportedLimits()),
         ({"max_model_len": 8192}, ReportedLimits(window=8192)),
@@ -59,8 +59,8 @@ def listing(**row: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_the_window_in_a_row_of_the_model_list(row: dict[str, Any], said: ReportedLimits) -> None:
-    assert read_reported_limits(listing(**row), "m") == said
+def test_the_window_in_a_row_of_the_model_list(row: dict[str, Any], expected: ReportedLimits) -> None:
+    assert read_reported_limits(listing(**row), "m") == expected
 
 
 @pytest.mark.parametrize("name", ["m", "M", "models/m", "m:latest"])

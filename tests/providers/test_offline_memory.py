@@ -75,8 +75,10 @@ def test_only_an_entry_with_every_word_is_forgotten() -> None:
 
 def test_the_result_is_reported() -> None:
     todo = plan_lookups("forget d-3f9a12")
-    told = "Forgotten: d-3f9a12 (discovery): deploys happen on Fridays\nIt is in the archive; the user can restore it"
-    done = answer(todo, found("forget", told, summary="forgot d-3f9a12"))
+    result_text = (
+        "Forgotten: d-3f9a12 (discovery): deploys happen on Fridays\nIt is in the archive; the user can restore it"
+    )
+    done = answer(todo, found("forget", result_text, summary="forgot d-3f9a12"))
     assert done.startswith("Moved to the archive: deploys happen on Fridays. ")
     assert mentions(done, "`/memory undo`", "`clio memory undo`") and "the user" not in done
     refused = answer(todo, found("forget", "there is no entry d-3f9a12", summary="none", ok=False))

@@ -292,8 +292,8 @@ def test_answers_of_transformers_serve() -> None:
     assert (joined(chunks), chunks[-1].finish_reason) == ("BYT\x1b", "length")
     assert chunks[-1].usage == Usage(prompt_tokens=11, completion_tokens=20)
     pinned = {"detail": "Server is pinned to '/srv/tiny'; requested 'test-model'."}
-    said = str(failure(error(400, pinned), ProviderRefused))
-    assert mentions(said, "no model 'test-model'", "--model", "'/srv/tiny'")
+    message = str(failure(error(400, pinned), ProviderRefused))
+    assert mentions(message, "no model 'test-model'", "--model", "'/srv/tiny'")
 
 
 @pytest.mark.parametrize("line", ["data: {oops", "data: <html>"])
@@ -303,8 +303,8 @@ def test_a_stream_that_is_not_json_is_an_error(line: str) -> None:
 
 def test_an_html_page_instead_of_an_answer() -> None:
     page = Reply(lambda _: [b"<html>Welcome</html>"], content_type="text/html")
-    said = failure(page, ServerFailed)
-    assert said.retryable and "(text/html): check --base-url" in str(said)
+    error = failure(page, ServerFailed)
+    assert error.retryable and "(text/html): check --base-url" in str(error)
 
 
 @each_row(

@@ -73,7 +73,7 @@ def test_an_expired_price_is_unknown() -> None:
 
 
 @each_row(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("openai:\n  m: {input: 2}", "prices.yaml:2: the price has no 'output'"),
         ("openai:\n  m: {input: cheap, output: 1}", "prices.yaml:2: 'input' must be dollars per 1M tokens"),
@@ -87,10 +87,10 @@ def test_an_expired_price_is_unknown() -> None:
         ("openai:\n  m: {input: 2, output: 1, above: many}", "'above' must be a number of tokens"),
     ],
 )
-def test_an_invalid_file_is_named_with_its_line(text: str, said: str) -> None:
+def test_an_invalid_file_is_named_with_its_line(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         prices(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_users_file_takes_precedence_and_is_read_again_when_it_changed(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ async def package_reads(recorded: Recorded) -> PackageAnswer:
             delta, extra = choice.delta, choice.delta.model_extra or {}
             read.text += delta.content or ""
             details = extra.get("reasoning_details") or []
-            told = "".join(detail.get("text") or detail.get("summary") or "" for detail in details)
-            read.reasoning += extra.get("reasoning_content") or extra.get("reasoning") or told
+            reasoning_text = "".join(detail.get("text") or detail.get("summary") or "" for detail in details)
+            read.reasoning += extra.get("reasoning_content") or extra.get("reasoning") or reasoning_text
             read.details += details
             for call in delta.tool_calls or []:
                 whole = read.calls.setdefault(call.index, ["", "", ""])
@@ -55,27 +55,27 @@ async def package_reads(recorded: Recorded) -> PackageAnswer:
 def test_clio_reads_what_the_package_reads(recorded: Recorded) -> None:
     read = run(package_reads(recorded))
     for cut in (0, 1, 7):
-        heard = join_answer(ChatDecoder("chat h m"), events_of(recorded.stream, cut))
-        assert (heard.text, heard.reasoning, heard.finish) == (read.text, read.reasoning, read.finish)
-        assert heard.calls == [tuple(call) for _, call in sorted(read.calls.items())]
-        kept = [json.loads(item.data) for item in heard.items]
+        joined = join_answer(ChatDecoder("chat h m"), events_of(recorded.stream, cut))
+        assert (joined.text, joined.reasoning, joined.finish) == (read.text, read.reasoning, read.finish)
+        assert joined.calls == [tuple(call) for _, call in sorted(read.calls.items())]
+        kept = [json.loads(item.data) for item in joined.items]
         for kind in ("text", "summary", "data", "signature"):  # joined, nothing is lost and nothing is added
             assert "".join(item.get(kind) or "" for item in kept) == "".join(
                 detail.get(kind) or "" for detail in read.details
             )
         if not read.details:
             assert all(set(item) == {REASONING_FIELD} for item in kept)
-        assert (read.usage is None) == (heard.usage is None)
+        assert (read.usage is None) == (joined.usage is None)
         if read.usage is not None:
             details = read.usage.prompt_tokens_details
             cached = (details and details.cached_tokens) or 0
             thought = read.usage.completion_tokens_details
-            assert (heard.usage.prompt_tokens, heard.usage.completion_tokens, heard.usage.cached_tokens) == (
+            assert (joined.usage.prompt_tokens, joined.usage.completion_tokens, joined.usage.cached_tokens) == (
                 read.usage.prompt_tokens,
                 read.usage.completion_tokens,
                 cached,
             )
-            assert heard.usage.reasoning_tokens == ((thought and thought.reasoning_tokens) or 0)
+            assert joined.usage.reasoning_tokens == ((thought and thought.reasoning_tokens) or 0)
 
 
 def test_reasoning_is_read_from_every_field_a_server_uses() -> None:

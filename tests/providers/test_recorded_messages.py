@@ -26,23 +26,23 @@ async def package_reads(recorded: Recorded) -> "anthropic.types.Message":
 @each_row("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
 @each_row("cut", [0, 7])
 def test_clio_reads_what_the_package_reads(recorded: Recorded, cut: int) -> None:
-    heard = join_answer(MessagesDecoder("messages h m"), events_of(recorded.stream, cut))
+    joined = join_answer(MessagesDecoder("messages h m"), events_of(recorded.stream, cut))
     message = run(package_reads(recorded))
     blocks = [block.model_dump(exclude_none=True) for block in message.content]
-    assert heard.text == "".join(block["text"] for block in blocks if block["type"] == "text")
+    assert joined.text == "".join(block["text"] for block in blocks if block["type"] == "text")
     thoughts = [block["thinking"] for block in blocks if block["type"] == "thinking"]
-    assert heard.reasoning == "\n\n".join(thoughts)
+    assert joined.reasoning == "\n\n".join(thoughts)
     calls = [block for block in blocks if block["type"] == "tool_use"]
-    assert [(call_id, name, json.loads(given or "{}")) for call_id, name, given in heard.calls] == [
+    assert [(call_id, name, json.loads(given or "{}")) for call_id, name, given in joined.calls] == [
         (call["id"], call["name"], call["input"]) for call in calls
     ]
-    assert heard.finish == FINISH.get(message.stop_reason or "", message.stop_reason)
-    kept = [json.loads(item.data) for item in heard.items]
+    assert joined.finish == FINISH.get(message.stop_reason or "", message.stop_reason)
+    kept = [json.loads(item.data) for item in joined.items]
     assert kept == [block for block in blocks if block["type"] in ("thinking", "redacted_thinking")]
     usage = message.usage
     written, read = usage.cache_creation_input_tokens or 0, usage.cache_read_input_tokens or 0
-    assert (heard.usage.prompt_tokens, heard.usage.completion_tokens) == (
+    assert (joined.usage.prompt_tokens, joined.usage.completion_tokens) == (
         usage.input_tokens + written + read,
         usage.output_tokens,
     )
-    assert (heard.usage.cached_tokens, heard.usage.cache_write_tokens) == (read, written)
+    assert (joined.usage.cached_tokens, joined.usage.cache_write_tokens) == (read, written)

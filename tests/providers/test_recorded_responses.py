@@ -30,26 +30,26 @@ async def package_reads(recorded: Recorded) -> "openai.types.responses.Response"
 @each_row("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
 @each_row("cut", [0, 7])
 def test_clio_reads_what_the_package_reads(recorded: Recorded, cut: int) -> None:
-    heard = join_answer(ResponsesDecoder("responses h m"), events_of(recorded.stream, cut))
+    joined = join_answer(ResponsesDecoder("responses h m"), events_of(recorded.stream, cut))
     response = run(package_reads(recorded))
-    assert heard.text == response.output_text
+    assert joined.text == response.output_text
     calls = [item for item in response.output if item.type == "function_call"]
-    assert heard.calls == [(call.call_id, call.name, call.arguments) for call in calls]
+    assert joined.calls == [(call.call_id, call.name, call.arguments) for call in calls]
     reasoning = [item for item in response.output if item.type == "reasoning"]
     summaries = [part.text for item in reasoning for part in item.summary]
     contents = [part.text for item in reasoning for part in item.content or []]
-    assert heard.reasoning == "\n\n".join(summaries or contents)
-    kept = [json.loads(item.data) for item in heard.items]
+    assert joined.reasoning == "\n\n".join(summaries or contents)
+    kept = [json.loads(item.data) for item in joined.items]
     wanted = [item for item in reasoning if item.encrypted_content or item.content]
     assert [item["id"] for item in kept if item["type"] != MESSAGE_START] == [item.id for item in wanted]
-    assert heard.finish == ("tool_calls" if calls else "stop")
+    assert joined.finish == ("tool_calls" if calls else "stop")
     assert response.usage is not None
-    assert (heard.usage.prompt_tokens, heard.usage.completion_tokens) == (
+    assert (joined.usage.prompt_tokens, joined.usage.completion_tokens) == (
         response.usage.input_tokens,
         response.usage.output_tokens,
     )
-    assert heard.usage.cached_tokens == response.usage.input_tokens_details.cached_tokens
-    assert heard.usage.reasoning_tokens == response.usage.output_tokens_details.reasoning_tokens
+    assert joined.usage.cached_tokens == response.usage.input_tokens_details.cached_tokens
+    assert joined.usage.reasoning_tokens == response.usage.output_tokens_details.reasoning_tokens
 
 
 ODD = (None, [], {}, 7, -1, True, "x", [[]], [7], {"a": []}, 1e400)

@@ -212,8 +212,8 @@ def test_reasoning_without_a_following_item_is_not_sent_back() -> None:
     decoder = ResponsesDecoder("o")
     joined = join_answer(decoder, [{"type": "response.output_item.done", "output_index": 0, "item": item}])
     assert len(joined.items) == 1
-    said = answered(joined, "o")
-    body = json.loads(ResponsesProtocol("m", origin="o").encode(ChatRequest(system="", messages=(HI, said, HI))))
+    message = answered(joined, "o")
+    body = json.loads(ResponsesProtocol("m", origin="o").encode(ChatRequest(system="", messages=(HI, message, HI))))
     assert [row.get("type") or row["role"] for row in body["input"]] == ["user", "user"]
     damaged = AssistantMessage(
         content="a", reasoning_origin="o", reasoning_items=(type(joined.items[0])(data="{no json"), joined.items[0])
@@ -426,8 +426,8 @@ def test_refused_reasoning_items_are_dropped_and_later_ones_sent_back(number: in
                 server.add(*replies)
                 request = ChatRequest(system="", messages=tuple(history), tools=(TOOL,), effort="high")
                 chunks = [chunk async for chunk in provider.stream(request)]
-                said = answered(put_together(chunks), origin)
-                history += [said, *(ToolMessage(tool_call_id=call.id, content="ok") for call in said.tool_calls)]
+                message = answered(put_together(chunks), origin)
+                history += [message, *(ToolMessage(tool_call_id=call.id, content="ok") for call in message.tool_calls)]
             await provider.close()
 
         asyncio.run(story())
@@ -533,13 +533,13 @@ def test_lessons_are_kept_for_later_runs_for_thirty_days(tmp_path: Path) -> None
 
 
 def test_lessons_expire(tmp_path: Path) -> None:
-    count, said = _learn(tmp_path, days=LIFE_DAYS + 1)
-    assert (count, len(said)) == (2, 1)
+    count, notices = _learn(tmp_path, days=LIFE_DAYS + 1)
+    assert (count, len(notices)) == (2, 1)
 
 
 def test_without_a_home_folder_nothing_is_written(tmp_path: Path) -> None:
-    count, said = _learn(tmp_path, days=0, home=False)
-    assert (count, len(said)) == (2, 1)
+    count, notices = _learn(tmp_path, days=0, home=False)
+    assert (count, len(notices)) == (2, 1)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -111,8 +111,8 @@ def test_a_model_without_picture_support_is_remembered_and_gets_their_names(body
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
     assert sent(pictures.fit_request(request(png()))) == ["p0.png"]
-    said = pictures.adapt(failure(body))
-    assert said and "does not support images" in said
+    notice = pictures.adapt(failure(body))
+    assert notice and "does not support images" in notice
     fitted = pictures.fit_request(request(png()))
     assert not sent(fitted)
     assert "p0.png" in fitted.messages[0].content and "does not support images" in fitted.messages[0].content
@@ -124,8 +124,8 @@ def test_a_refused_picture_is_omitted_and_later_ones_are_sent(body: Any):
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
     pictures.fit_request(request(png(), png()))
-    said = pictures.adapt(failure(body))
-    assert said and "p1.png" in said and "p0.png" not in said
+    notice = pictures.adapt(failure(body))
+    assert notice and "p1.png" in notice and "p0.png" not in notice
     fitted = pictures.fit_request(request(png(), png(), png()))
     assert sent(fitted) == ["p0.png", "p2.png"]
     again = SentPictures("m", "host", "host", lessons)
@@ -210,8 +210,8 @@ def test_a_too_large_request_loses_its_oldest_pictures_before_text():
     data = png(size=1_000_000)
     pictures = SentPictures("m", "host", "host", {})
     pictures.fit_request(request(data, data, data, data))
-    said = pictures.adapt(failure(anthropic("Request exceeds the maximum size"), 413))
-    assert said and "p0.png" in said
+    notice = pictures.adapt(failure(anthropic("Request exceeds the maximum size"), 413))
+    assert notice and "p0.png" in notice
     names = sent(pictures.fit_request(request(data, data, data, data)))
     assert names and names[-1] == "p3.png" and len(names) < 4
     budget = SentPictures("m", "host", "host", {})

@@ -113,9 +113,9 @@ def test_events_before_an_error_are_returned(kind: str, rest: bytes, fault: str)
                 found += together
         return found, caught.value.failure
 
-    found, said = play(kind, use, [SSE + chunk(EVENT) + rest, CLOSE])
+    found, error = play(kind, use, [SSE + chunk(EVENT) + rest, CLOSE])
     assert found == [{"n": 1}]
-    assert said.kind == fault
+    assert error.kind == fault
 
 
 def test_every_way_to_give_the_length_of_a_body(kind: str) -> None:
@@ -141,10 +141,10 @@ def test_a_compressed_answer(kind: str) -> None:
 
 @pytest.mark.parametrize("status", [302, 400, 401, 404, 413, 429, 500, 503])
 def test_an_error_status_has_the_servers_message(kind: str, status: int) -> None:
-    said = failed(kind, answer(b'{"error": "no"}', f"{status} No", "Retry-After: 7", "Location: http://other.test/"))
-    assert (said.kind, said.status, said.body) == ("status", status, '{"error": "no"}')
-    assert said.headers["retry-after"] == "7"
-    assert said.headers["location"] == "http://other.test/"
+    error = failed(kind, answer(b'{"error": "no"}', f"{status} No", "Retry-After: 7", "Location: http://other.test/"))
+    assert (error.kind, error.status, error.body) == ("status", status, '{"error": "no"}')
+    assert error.headers["retry-after"] == "7"
+    assert error.headers["location"] == "http://other.test/"
 
 
 def test_an_error_in_the_stream_is_passed_on(kind: str) -> None:
@@ -158,8 +158,8 @@ def test_an_error_in_the_stream_is_passed_on(kind: str) -> None:
 
 
 def test_a_large_request_refused_before_it_was_read(kind: str) -> None:
-    said = failed(kind, answer(b"too large", "413 Too Large"), GONE, body=b"x" * 8_000_000, heads_only=True)
-    assert (said.status, said.body) == (413, "too large")
+    error = failed(kind, answer(b"too large", "413 Too Large"), GONE, body=b"x" * 8_000_000, heads_only=True)
+    assert (error.status, error.body) == (413, "too large")
 
 
 def test_consecutive_requests_use_one_connection(kind: str) -> None:
@@ -248,18 +248,18 @@ def test_a_silent_server_times_out(kind: str, parts: list[Part], monkeypatch: py
     monkeypatch.setattr(f"{MODULES[kind]}.SILENCE_TIMEOUT_S", 0.05)
 
     async def use(transport: Transport, server: ByteServer) -> Failure:
-        said = await failure(events(transport))
+        error = await failure(events(transport))
         await server.gone.wait()
-        return said
+        return error
 
     assert play(kind, use, parts).kind == "timeout"
 
 
 def test_a_missing_model_list_times_out(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> Failure:
-        said = await failure(transport.get("/models", 0.05))
+        error = await failure(transport.get("/models", 0.05))
         await server.gone.wait()
-        return said
+        return error
 
     assert play(kind, use, [GONE]).kind == "timeout"
     assert play(kind, use, [answer(b'{"data": []}')[:-4], GONE]).kind == "timeout"

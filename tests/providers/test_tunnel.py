@@ -111,10 +111,10 @@ def test_unencrypted_requests_through_the_proxy(kind: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("kind", list(MODULES))
-@pytest.mark.parametrize("said", [b"HTTP/1.1 407 Who are you\r\n\r\n", b"", b"SSH-2.0\r\n"])
-def test_a_proxy_that_refuses_is_named(kind: str, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("message", [b"HTTP/1.1 407 Who are you\r\n\r\n", b"", b"SSH-2.0\r\n"])
+def test_a_proxy_that_refuses_is_named(kind: str, message: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> str:
-        async with ByteServer([[said, CLOSE]]) as proxy:
+        async with ByteServer([[message, CLOSE]]) as proxy:
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
             transport = make(kind, "https://models.test/v1")
             try:

@@ -88,9 +88,9 @@ def test_only_programs_of_the_user_in_tmp_are_visible_there(field: AttackField) 
         tool.chmod(0o755)
         env = {**os.environ, "PATH": f"{venv}/bin:{os.environ['PATH']}"}
         sandbox = Sandbox("bwrap", home=field.clio_home, user_home=field.home, env=env)
-        said = text(sandbox, field, f"PATH={venv}/bin:$PATH; a-tool-of-mine 2>/dev/null")
+        output = text(sandbox, field, f"PATH={venv}/bin:$PATH; a-tool-of-mine 2>/dev/null")
         sandbox.close()
-        assert said.split() == [f"{name}:", "venv", f"{venv}:", "bin", "pyvenv.cfg", "held"]
+        assert output.split() == [f"{name}:", "venv", f"{venv}:", "bin", "pyvenv.cfg", "held"]
         assert not (venv / "written").exists()
 
 
@@ -298,9 +298,9 @@ def test_the_tool_reports_what_the_sandbox_did_and_how_to_leave_it(held: Sandbox
     async def call(**arguments: object) -> str:
         return (await tool.prepare(SandboxedCommandArgs(**arguments)).run(lambda line: None)).text  # type: ignore[arg-type]
 
-    said = asyncio.run(call(command=f"echo x > {field.outside}/file"))
-    assert f"[this may be the sandbox ({held.known})" in said
-    assert "outside=true" in said
+    output = asyncio.run(call(command=f"echo x > {field.outside}/file"))
+    assert f"[this may be the sandbox ({held.known})" in output
+    assert "outside=true" in output
     prepared = tool.prepare(SandboxedCommandArgs(command="true", outside=True))
     assert prepared.title == "run true (outside the sandbox)"
     assert prepared.action == RunCommand(command="true", cwd=field.project, outside=True)
@@ -456,9 +456,9 @@ def test_files_that_a_guard_cannot_restore_are_not_lost(tmp_path: Path) -> None:
     ],
 )
 def test_failures_caused_by_the_sandbox_are_recognized(output: str, cause: str) -> None:
-    said = describe_denial(output, "bwrap", network=False)
-    assert cause in said
-    assert bool(said) == bool(cause)
+    hint = describe_denial(output, "bwrap", network=False)
+    assert cause in hint
+    assert bool(hint) == bool(cause)
     assert describe_denial(output, "off", network=False) == ""
 
 

@@ -806,10 +806,10 @@ def in_contexts(seeds: range, each: int = 4, makers: dict[str, Maker] = CONTEXTS
                 yield Placed(kind, kind, text, secret)
 
 
-def leaks(said: str, case: Placed) -> bool:
+def leaks(redacted: str, case: Placed) -> bool:
     """Whether six consecutive letters of a secret remain, or all of a shorter one; marks do not count."""
     from clio.security.redaction.secret_patterns import MARKER
 
-    said = MARKER.sub("\0", said)
+    redacted = MARKER.sub("\0", redacted)
     size = min(6, len(case.secret))
-    return any(case.secret[at : at + size] in said for at in range(len(case.secret) - size + 1))
+    return any(case.secret[at : at + size] in redacted for at in range(len(case.secret) - size + 1))

@@ -342,11 +342,11 @@ _PAGES: dict[str, Callable[[list[str], int], str]] = {
 }
 
 
-def leaves_a_tail(said: list[str], case: Halved) -> bool:
+def leaves_a_tail(redacted: list[str], case: Halved) -> bool:
     """Whether the last eight letters of a secret are in the second message, or any of a key block in either."""
     if "PRIVATE KEY" in case.secret:
-        return any(survives(text, Placed(case.kind, case.place, text, case.secret)) for text in said)
-    return len(case.rest) >= _TAIL and case.rest[-_TAIL:] in MARKER.sub("", said[-1])
+        return any(survives(text, Placed(case.kind, case.place, text, case.secret)) for text in redacted)
+    return len(case.rest) >= _TAIL and case.rest[-_TAIL:] in MARKER.sub("", redacted[-1])
 
 
 def survives(text: str, case: Placed) -> bool:

@@ -53,8 +53,8 @@ def test_a_stream_replaces_the_same_as_the_whole(size: int) -> None:
         text = f"see\n{case.text}"
         stream = redactor.stream()
         cuts = [*range(0, len(text), size), len(text)] if size else cut_by_lot(text)
-        said = "".join(stream.feed(text[start:end]) for start, end in pairwise(cuts)) + stream.finish()
-        if said != redactor.redact(text).text:
+        streamed = "".join(stream.feed(text[start:end]) for start, end in pairwise(cuts)) + stream.finish()
+        if streamed != redactor.redact(text).text:
             different.append(f"{case.kind}: {text!r}")
     assert len(different) <= 2, different
 

@@ -64,7 +64,7 @@ def test_the_second_half_of_a_secret_split_between_messages_is_removed() -> None
 
 
 @each_row(
-    ("end", "begin", "said"),
+    ("end", "begin", "redacted"),
     [
         ('key = "{key}', 'abcdefgh", 5', '[REDACTED:half]", 5'),  # the quotation was not closed before
         ("<key>{key}", "abcdefgh</key>", "[REDACTED:half]</key>"),
@@ -77,10 +77,10 @@ def test_the_second_half_of_a_secret_split_between_messages_is_removed() -> None
         ('key = "{key}', "finished: exit 0", "finished: exit 0"),
     ],
 )
-def test_a_second_half_is_distinguished_from_the_next_word(end: str, begin: str, said: str) -> None:
+def test_a_second_half_is_distinguished_from_the_next_word(end: str, begin: str, redacted: str) -> None:
     redactor = Redactor()
     redactor.message(end.format(key=FORMS["github"](RandomLetters("told"))))
-    assert redactor.message(begin).text == said
+    assert redactor.message(begin).text == redacted
 
 
 def test_either_half_of_a_known_secret_is_removed() -> None:
@@ -97,8 +97,8 @@ def test_either_half_of_a_known_secret_is_removed() -> None:
 
 def test_the_end_of_a_key_block_alone_is_recognized() -> None:
     rows = FORMS["openssh-key"](RandomLetters("end")).split("\n")
-    said = Redactor().message("see\n" + "\n".join(rows[4:])).text
-    assert said == "see\n" + "[REDACTED:private-key]\n" * 5 + rows[-1]
+    redacted = Redactor().message("see\n" + "\n".join(rows[4:])).text
+    assert redacted == "see\n" + "[REDACTED:private-key]\n" * 5 + rows[-1]
 
 
 def test_text_after_a_secret_or_like_a_key_block_is_kept() -> None:
@@ -125,8 +125,8 @@ def test_a_key_block_is_found_as_tools_show_it() -> None:
     ):
         for part in (rows, rows[:5]):
             text = "\n".join(shown.format(n=number, row=row) for number, row in enumerate(part, 1))
-            said = Redactor().redact(text).text
-            assert not any(row[:24] in said for row in part[1:-1]), said
+            redacted = Redactor().redact(text).text
+            assert not any(row[:24] in redacted for row in part[1:-1]), redacted
 
 
 def test_a_key_after_a_dash_or_a_slash_is_found_and_inside_a_word_is_not() -> None:

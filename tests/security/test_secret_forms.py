@@ -58,8 +58,8 @@ def test_a_stream_gives_the_result_of_the_whole() -> None:
         chance = Chance(case.text)
         cuts = sorted({0, len(case.text), *(chance.randrange(len(case.text)) for _ in range(len(case.text) // 6))})
         stream = redactor.stream()
-        said = "".join(stream.feed(case.text[start:end]) for start, end in pairwise(cuts)) + stream.finish()
-        if said != redactor.redact(case.text).text:
+        streamed = "".join(stream.feed(case.text[start:end]) for start, end in pairwise(cuts)) + stream.finish()
+        if streamed != redactor.redact(case.text).text:
             different.append(case)
     assert len(different) * 200 <= len(cases), describe(different)
 

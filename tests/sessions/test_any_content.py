@@ -65,19 +65,21 @@ def encode_request(messages: list[Message]) -> None:
 
 
 @QUICK
-@given(said=st.lists(MESSAGES, min_size=1, max_size=6), end=st.sampled_from(["close", "journal"]))
-@example(said=[AssistantMessage(tool_calls=(ToolCall(id="a", name="x", arguments=nested(1_000_000)),))], end="close")
-def test_written_sessions_can_be_opened_again(said: list[Message], end: str) -> None:
+@given(messages=st.lists(MESSAGES, min_size=1, max_size=6), end=st.sampled_from(["close", "journal"]))
+@example(
+    messages=[AssistantMessage(tool_calls=(ToolCall(id="a", name="x", arguments=nested(1_000_000)),))], end="close"
+)
+def test_written_sessions_can_be_opened_again(messages: list[Message], end: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = store_in(Path(folder))
         session = store.new(Path(folder))
-        for message in said:
+        for message in messages:
             session.append(message)
         session.sync()
         if end == "close":
             session.close()
         again = store.open(session.id) if end == "close" else store.open(session.id, persist=False)
-        assert [message.id for message in again.messages[: len(said)]] == [message.id for message in said]
+        assert [message.id for message in again.messages[: len(messages)]] == [message.id for message in messages]
         encode_request(again.messages)
         for message in again.messages:
             shorten_message(message, 50)

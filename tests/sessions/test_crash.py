@@ -100,16 +100,16 @@ def test_a_kill_while_the_snapshot_is_written_leaves_the_journal(
 def test_a_truncated_last_line_is_removed_before_the_next_line(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
-    said = a_turn()
-    say(session, said)
+    turn = a_turn()
+    say(session, turn)
     kill(session)
     journal = store.folder / f"{session.id}.journal.jsonl"
     journal.write_bytes(journal.read_bytes()[:-25])
     again = store.open(session.id)
-    assert (again.messages, again.warnings) == (said[:3], [])
-    again.append(said[3])
+    assert (again.messages, again.warnings) == (turn[:3], [])
+    again.append(turn[3])
     kill(again)
-    assert store.read(session.id) == tuple(said)
+    assert store.read(session.id) == tuple(turn)
     for line in journal.read_bytes().splitlines():
         msgspec.json.decode(line)
 

@@ -219,16 +219,16 @@ def test_a_journal_that_ends_in_zeros_is_reported(tmp_path: Path) -> None:
     """What a file system leaves if it loses power before the data was written."""
     store = store_in(tmp_path)
     session = store.new(tmp_path)
-    said = a_turn()
-    say(session, said)
+    turn = a_turn()
+    say(session, turn)
     kill(session)
     journal = store.folder / f"{session.id}.journal.jsonl"
     whole = journal.read_bytes()
     journal.write_bytes(whole[:-25] + bytes(25))
     again = store.open(session.id)
-    assert again.messages == said[:3]
+    assert again.messages == turn[:3]
     [warning] = again.warnings
     assert "were damaged and have been removed" in warning and journal.name in warning
-    again.append(said[3])
+    again.append(turn[3])
     again.close()
-    assert store.read(session.id) == tuple(said)
+    assert store.read(session.id) == tuple(turn)

@@ -49,25 +49,25 @@ def test_the_first_message_makes_the_files_private_and_ignored(tmp_path: Path) -
 def test_a_reopened_session_has_all_its_content(tmp_path: Path, end: str) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path / "sub", name="first name", parent="older")
-    said = a_turn(1) + a_turn(2)
+    turns = a_turn(1) + a_turn(2)
     session.set_todos(TODOS[:1])
-    say(session, said[:5])
+    say(session, turns[:5])
     session.add_bill(BILL)
     session.add_bill(BILL)
-    say(session, said[5:])
+    say(session, turns[5:])
     session.set_todos(TODOS)
     session.set_plan_mode(PlanMode(proposed=True))
     session.rename("  second\nname ")
     session.set_token_ratio(3.25)
     session.set_model("big")
-    session.set_stm(tuple(message.id for message in said[4:]))
+    session.set_stm(tuple(message.id for message in turns[4:]))
     handle = session.write_blob("a long output\n" * 1000)
     session.sync()
     session.close() if end == "close" else kill(session)
 
     again = store.open(session.id)
-    assert again.messages == said
-    assert again.window_ids == [message.id for message in said[4:]]
+    assert again.messages == turns
+    assert again.window_ids == [message.id for message in turns[4:]]
     assert (again.id, again.name, again.parent, again.model) == (session.id, "second name", "older", "big")
     assert (again.created_at, again.working_directory) == (session.created_at, tmp_path / "sub")
     assert (again.todos, again.bills, again.token_ratio) == (TODOS, [BILL, BILL], 3.25)
@@ -79,16 +79,16 @@ def test_a_reopened_session_has_all_its_content(tmp_path: Path, end: str) -> Non
 
 def test_the_snapshot_contains_each_message_once(tmp_path: Path) -> None:
     session = store_in(tmp_path).new(tmp_path, name="demo")
-    said = a_turn()
-    say(session, said)
-    session.set_stm((said[3].id,))
+    turn = a_turn()
+    say(session, turn)
+    session.set_stm((turn[3].id,))
     session.add_bill(BILL)
     session.close()
     path = tmp_path / ".clio" / "sessions" / f"{session.id}.json"
     document = msgspec.json.decode(path.read_bytes())
-    ids = [message.id for message in said]
-    assert document["history"] == msgspec.json.decode(msgspec.json.encode(said))
-    assert (document["stm"], document["yarn"]) == ([said[3].id], {session.id: [[ids[0], ids[-1]]]})
+    ids = [message.id for message in turn]
+    assert document["history"] == msgspec.json.decode(msgspec.json.encode(turn))
+    assert (document["stm"], document["yarn"]) == ([turn[3].id], {session.id: [[ids[0], ids[-1]]]})
     assert document["billing"] == {
         "requests": [msgspec.to_builtins(BILL)],
         "total_requests": 1,
@@ -119,13 +119,13 @@ def test_open_calls_are_answered_on_opening(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     calls = tuple(ToolCall(id=f"c{number}", name=f"tool{number}") for number in range(3))
-    said: list[Message] = [UserMessage(content="go"), AssistantMessage(tool_calls=calls)]
-    said.append(ToolMessage(tool_call_id="c1", content="ok"))
-    say(session, said)
+    messages: list[Message] = [UserMessage(content="go"), AssistantMessage(tool_calls=calls)]
+    messages.append(ToolMessage(tool_call_id="c1", content="ok"))
+    say(session, messages)
     kill(session)
     for _ in range(2):  # the answers are saved, and given once
         again = store.open(session.id)
-        assert again.messages[:3] == said
+        assert again.messages[:3] == messages
         answers = [message for message in again.messages[3:] if isinstance(message, ToolMessage)]
         assert [(answer.tool_call_id, answer.name, answer.ok) for answer in answers] == [
             ("c0", "tool0", False),
@@ -162,15 +162,15 @@ def test_close_twice_and_use_after_it(tmp_path: Path) -> None:
 def test_a_session_survives_many_restarts(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
-    said: list[Message] = []
+    messages: list[Message] = []
     for number in range(6):
         turn = a_turn(number)
         say(session, turn)
         session.add_bill(BILL)
-        said += turn
+        messages += turn
         session.close() if number % 2 else kill(session)
         session = store.open(session.id)
-        assert session.messages == said
+        assert session.messages == messages
         assert len(session.bills) == number + 1
     session.close()
 

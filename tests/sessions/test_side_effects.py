@@ -115,8 +115,8 @@ def test_side_effects_recorded_by_the_tool_are_used() -> None:
 
 def test_recorded_side_effects_have_displayed_paths_and_no_secrets(tmp_path: Path) -> None:
     change = FileChange(path=tmp_path / "a", kind="move", moved_to=tmp_path / "b")
-    said = SideEffects(command="login s3cret", exit_code=0, question="is it s3cret?", answer="s3cret", read=("c",))
-    output = ToolOutput(text="", summary="", changed=(change,), side_effects=said)
+    effects = SideEffects(command="login s3cret", exit_code=0, question="is it s3cret?", answer="s3cret", read=("c",))
+    output = ToolOutput(text="", summary="", changed=(change,), side_effects=effects)
     assert collect_side_effects(
         output, Workspace(tmp_path).display, lambda text: text.replace("s3cret", "*")
     ) == SideEffects(

@@ -39,8 +39,8 @@ def test_spans_outside_the_history_are_skipped() -> None:
 def test_an_edited_file_is_read_tolerantly_with_the_same_result(tmp_path: Path, edit: str) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
-    said = a_turn(1) + a_turn(2)
-    say(session, said)
+    turns = a_turn(1) + a_turn(2)
+    say(session, turns)
     session.close()
     path = store.folder / f"{session.id}.json"
     document = msgspec.json.decode(path.read_bytes())

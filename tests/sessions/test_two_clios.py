@@ -103,8 +103,8 @@ def test_processes_can_create_sessions_concurrently(tmp_path: Path) -> None:
         assert child.stdin is not None
         child.stdin.write("\n")
         child.stdin.flush()
-    said = [line for child in children for line in child.communicate(timeout=60)[0].splitlines()]
-    assert len(said) == 60
-    assert all(line.endswith(" None") for line in said)
-    assert {info.id for info in store.list()} == {line.split()[0] for line in said}
+    lines = [line for child in children for line in child.communicate(timeout=60)[0].splitlines()]
+    assert len(lines) == 60
+    assert all(line.endswith(" None") for line in lines)
+    assert {info.id for info in store.list()} == {line.split()[0] for line in lines}
     assert (tmp_path / ".clio" / ".gitignore").read_bytes() == b"*\n"

@@ -65,7 +65,7 @@ def test_the_properties_of_other_agents_are_understood() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("no properties", "it has no description"),
         ("---\ndescription: d\n---\n", "it has no instructions for the sub-agent below its properties"),
@@ -74,12 +74,12 @@ def test_the_properties_of_other_agents_are_understood() -> None:
         ("---\ndescription: d\nmax_steps: 9999\n---\nx", "max_steps must be"),
     ],
 )
-def test_errors_are_reported(files: DefinitionFiles, text: str, said: str) -> None:
+def test_errors_are_reported(files: DefinitionFiles, text: str, message: str) -> None:
     with pytest.raises(UnreadableFile):
         parse_subagent_definition(text, stem="x", displayed_path="x.md", own=True)
     files.write(".clio/agents/x.md", text)
     found, problems = files.folders.find()
-    assert found == () and said in problems[0]
+    assert found == () and message in problems[0]
 
 
 def test_a_link_out_of_the_project_is_not_followed(files: DefinitionFiles) -> None:

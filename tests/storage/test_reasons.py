@@ -41,8 +41,8 @@ def test_the_reason_as_a_clause_of_a_longer_sentence() -> None:
         "the file size limit is reached",
         "raise the file size limit, then try again",
     )
-    said = "the output, or a file of clio's, could not be used: the file size limit is reached; raise"
-    assert format_os_error(nameless).startswith(said)
+    message = "the output, or a file of clio's, could not be used: the file size limit is reached; raise"
+    assert format_os_error(nameless).startswith(message)
     assert (error_cause(ValueError("odd")), suggest_fix(ValueError("odd"))) == ("odd", "check it, then try again")
     lockless = LocksUnsupported(errno.ENOLCK, "none", "/p/a.lock")
     assert error_cause(lockless) == format_os_error(lockless) == str(lockless)

@@ -115,8 +115,10 @@ class Peer:
                 review = {"name": "review", "description": "Review it.", "arguments": arguments}
                 self._result(number, prompts=[review, *self._more_prompts])
             case "prompts/get":
-                said = f"Review {params['arguments']['path']} in a {params['arguments'].get('tone', 'kind')} way."
-                self._result(number, messages=[{"role": "user", "content": {"type": "text", "text": said}}])
+                prompt_text = (
+                    f"Review {params['arguments']['path']} in a {params['arguments'].get('tone', 'kind')} way."
+                )
+                self._result(number, messages=[{"role": "user", "content": {"type": "text", "text": prompt_text}}])
             case "tools/call":
                 self._call(params, number)
             case _:
@@ -195,14 +197,14 @@ class HttpPeer:
                 if needs and self.headers.get("Authorization") != needs:
                     self._answer(401, b"")
                     return
-                said: list[Json] = []
+                replies: list[Json] = []
                 if is_modern and message["method"] == "server/discover":
-                    said.append({"jsonrpc": "2.0", "id": message["id"], "result": DISCOVERED})
+                    replies.append({"jsonrpc": "2.0", "id": message["id"], "result": DISCOVERED})
                 else:
-                    Peer(said.append).hear(message)
+                    Peer(replies.append).hear(message)
                 if is_modern and message["method"].endswith("/list"):
-                    said[-1]["result"] |= {"ttlMs": 0, "cacheScope": "private"}
-                self._answer(200 if said else 202, json.dumps(said[-1]).encode() if said else b"")
+                    replies[-1]["result"] |= {"ttlMs": 0, "cacheScope": "private"}
+                self._answer(200 if replies else 202, json.dumps(replies[-1]).encode() if replies else b"")
 
             def do_GET(self) -> None:
                 self._answer(405, b"")

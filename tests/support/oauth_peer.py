@@ -124,9 +124,9 @@ class OAuthPeer:
                         challenge = 'Bearer error="insufficient_scope", scope="write"'
                         self._send(403, b"", {"WWW-Authenticate": challenge})
                         return
-                    said: list[Json] = []
-                    Peer(said.append).hear(json.loads(body))
-                    self._send(200 if said else 202, json.dumps(said[-1]).encode() if said else b"")
+                    replies: list[Json] = []
+                    Peer(replies.append).hear(json.loads(body))
+                    self._send(200 if replies else 202, json.dumps(replies[-1]).encode() if replies else b"")
 
             def _has_token(self) -> bool:
                 given = self.headers.get("Authorization")

@@ -29,8 +29,8 @@ def test_machines_with_the_key_share_everything_and_the_remote_learns_nothing(tm
     everything = git(tmp_path / "remote.git", "log", "-p", "--format=%an%ae%s%b") + "".join(
         f"{name}{data}" for name, data in read_remote(tmp_path / "remote.git").items()
     )
-    for told in ("Tuesday", "database", "example.org", "discovery", id, identity, identity[20:40]):
-        assert told not in everything, told
+    for secret_text in ("Tuesday", "database", "example.org", "discovery", id, identity, identity[20:40]):
+        assert secret_text not in everything, secret_text
     names = [name for name in read_remote(tmp_path / "remote.git") if name.startswith("records/")]
     plain = Sealer().name(Key("user", "memory", id))
     assert len(names) == 2 and plain.removesuffix(".json") not in "".join(names)

@@ -39,10 +39,10 @@ def test_of_synonyms_only_the_first_counts() -> None:
 
 
 def test_everyday_words_are_marked_as_common() -> None:
-    said = {
+    words = {
         word.text: word.is_common for word in parse_question_words("write the migration for file 12 and route 8443")
     }
-    assert said == {
+    assert words == {
         "write": True,
         "migration": False,
         "file": True,
@@ -72,8 +72,8 @@ def test_synonyms_of_a_question_word_are_mutual_and_include_those_of_the_vectors
 
 
 def test_of_a_long_question_both_ends_are_read() -> None:
-    said = {word.text for word in parse_question_words("first " + "middle " * MAX_QUESTION_CHARS + " last")}
-    assert said == {"first", "middle", "last"}
+    words = {word.text for word in parse_question_words("first " + "middle " * MAX_QUESTION_CHARS + " last")}
+    assert words == {"first", "middle", "last"}
     assert "hidden" not in {
         word.text for word in parse_question_words("a " * MAX_QUESTION_CHARS + "hidden" + " b" * MAX_QUESTION_CHARS)
     }

@@ -105,7 +105,7 @@ def test_similar_words_are_understood_if_only_one_meaning_is_possible(
 
 
 @each_row(
-    ("operation", "arguments", "said"),
+    ("operation", "arguments", "message"),
     [
         ("memorise", {}, "no operation 'memorise'; there are: remember, recall, update"),
         ("recal", {}, "did you mean recall"),
@@ -151,8 +151,10 @@ def test_similar_words_are_understood_if_only_one_meaning_is_possible(
         ("prune_ltm", {"dry_run": "maybe"}, "true or false; 'maybe' is neither"),
     ],
 )
-def test_invalid_calls_are_answered_with_the_valid_ones(operation: str, arguments: dict[str, Any], said: str) -> None:
-    with pytest.raises(ToolRetry, match=said):
+def test_invalid_calls_are_answered_with_the_valid_ones(
+    operation: str, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ToolRetry, match=message):
         read(operation, **arguments)
 
 

@@ -148,8 +148,8 @@ def test_every_kind_is_found_by_its_words_with_its_id(harness: Harness) -> None:
 
 def test_a_wrong_entry_is_corrected(harness: Harness) -> None:
     id = harness.learn("add_discovery", fact="Config is YAML", confidence=0.9)
-    said = harness.say("update_ltm", id=id, fact="Config is TOML", confidence=0.5, examples=["pyproject.toml"])
-    assert mentions(said, "Updated", id, "discovery", "Config is TOML (e.g. pyproject.toml)")
+    answer = harness.say("update_ltm", id=id, fact="Config is TOML", confidence=0.5, examples=["pyproject.toml"])
+    assert mentions(answer, "Updated", id, "discovery", "Config is TOML (e.g. pyproject.toml)")
     (entry,) = harness.patterns["discoveries"]
     assert (entry["fact"], entry["confidence"], entry["examples"]) == ("Config is TOML", 0.5, ["pyproject.toml"])
 
@@ -191,9 +191,9 @@ def test_a_change_does_not_turn_a_quotation_into_the_models_statement(harness: H
 
 def test_another_prevention_of_a_failure_is_kept_with_it(harness: Harness) -> None:
     first = harness.learn("add_failure", what="fork hangs", prevention="spawn")
-    said = harness.say("add_failure", what="fork hangs", prevention="use threads")
-    assert said.startswith(f"Already known as {first}, and confirmed: said 2 times")
-    assert said.endswith("It keeps 1 other prevention too (spawn).")
+    answer = harness.say("add_failure", what="fork hangs", prevention="use threads")
+    assert answer.startswith(f"Already known as {first}, and confirmed: said 2 times")
+    assert answer.endswith("It keeps 1 other prevention too (spawn).")
 
 
 def test_a_key_with_control_characters_stays_in_its_line(harness: Harness) -> None:

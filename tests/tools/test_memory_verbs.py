@@ -256,11 +256,11 @@ def test_secrets_are_not_saved(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [("\u200b", "a memory needs a text"), ("x" * 1_000_000, "up to 16,000 characters, and this has 1,000,000")],
 )
-def test_an_invalid_memory_is_refused_in_a_sentence(harness: Harness, content: str, said: str) -> None:
-    with pytest.raises(ToolRetry, match=said):
+def test_an_invalid_memory_is_refused_in_a_sentence(harness: Harness, content: str, message: str) -> None:
+    with pytest.raises(ToolRetry, match=message):
         harness.call("remember", content=content, type="note")
     with pytest.raises(ToolRetry):
         harness.call("remember", content=content)

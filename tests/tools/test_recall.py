@@ -81,13 +81,13 @@ def test_messages_by_their_text(session: Session, tmp_path: Path) -> None:
 
 def test_it_works_while_memory_is_off_and_reports_errors(session: Session, tmp_path: Path) -> None:
     assert "#1 user" in ask(session, tmp_path, incognito=True, handle="T1").text
-    for arguments, said in (
+    for arguments, message in (
         ({}, "needs handle, or from and to, or query"),
         ({"handle": "t9"}, "the spans are t1"),
         ({"from": "nobody"}, "give ids, or places from 1 to 5"),
         ({"handle": "t1", "offset": 99_999}, "past their end"),
     ):
-        with pytest.raises(ToolRetry, match=said):
+        with pytest.raises(ToolRetry, match=message):
             ask(session, tmp_path, **arguments)
 
 
@@ -105,20 +105,20 @@ def talk(tmp_path: Path) -> Session:
     return session
 
 
-def test_a_query_searches_only_the_given_span(talk: Session, tmp_path: Path) -> None:
-    whole = ask(talk, tmp_path, query="gateway port").text
+def test_a_query_searches_only_the_given_span(session: Session, tmp_path: Path) -> None:
+    whole = ask(session, tmp_path, query="gateway port").text
     assert "9000" in whole and "8080" in whole
     assert whole.index("9000") < whole.index("8080"), "of those as good the newest comes first"
     for span in ({"handle": "t1"}, {"from": "1", "to": "3"}, {"handle": "t1", "from": "1", "to": "5"}):
-        inside = ask(talk, tmp_path, query="gateway port", **span).text
+        inside = ask(session, tmp_path, query="gateway port", **span).text
         assert "8080" in inside and "9000" not in inside, span
-    assert "9000" not in ask(talk, tmp_path, query="gateway", handle="t1", **{"from": "2"}).text
+    assert "9000" not in ask(session, tmp_path, query="gateway", handle="t1", **{"from": "2"}).text
     with pytest.raises(ToolRetry, match="give one of the two alone"):
-        ask(talk, tmp_path, query="gateway", handle="t1", **{"from": "4"})
+        ask(session, tmp_path, query="gateway", handle="t1", **{"from": "4"})
 
 
-def test_lines_around_a_match_are_shown_and_the_omitted_ones_named(talk: Session, tmp_path: Path) -> None:
-    text = ask(talk, tmp_path, handle="t1", query="upstream refused").text
+def test_lines_around_a_match_are_shown_and_the_omitted_ones_named(session: Session, tmp_path: Path) -> None:
+    text = ask(session, tmp_path, handle="t1", query="upstream refused").text
     lines = text.splitlines()
     at = lines.index("gateway: connection refused by upstream 10.0.0.7")
     assert lines[at - 3 : at] == [f"line {number} of the log" for number in (297, 298, 299)]
@@ -127,15 +127,15 @@ def test_lines_around_a_match_are_shown_and_the_omitted_ones_named(talk: Session
     assert len(text) < 1_500
 
 
-def test_a_span_without_the_words_names_where_they_are(talk: Session, tmp_path: Path) -> None:
-    text = ask(talk, tmp_path, handle="t1", query="noted").text
+def test_a_span_without_the_words_names_where_they_are(session: Session, tmp_path: Path) -> None:
+    text = ask(session, tmp_path, handle="t1", query="noted").text
     assert "No message of t1 of this session" in text and "#5" in text
 
 
-def test_other_forms_misspellings_and_the_end_of_an_id_find_a_message(talk: Session, tmp_path: Path) -> None:
-    assert "10.0.0.7" in ask(talk, tmp_path, query="conections refusing").text
-    assert ask(talk, tmp_path, **{"from": "econd-04"}).text.endswith("the gateway moved to port 9000")
-    assert "No message" in ask(talk, tmp_path, query="9001").text, "another number is another thing"
+def test_other_forms_misspellings_and_the_end_of_an_id_find_a_message(session: Session, tmp_path: Path) -> None:
+    assert "10.0.0.7" in ask(session, tmp_path, query="conections refusing").text
+    assert ask(session, tmp_path, **{"from": "econd-04"}).text.endswith("the gateway moved to port 9000")
+    assert "No message" in ask(session, tmp_path, query="9001").text, "another number is another thing"
 
 
 def test_more_matches_than_requested_are_counted(talk: Session, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_writing_again_keeps_the_ids_of_equal_items() -> None:
 
 
 @each_row(
-    ("operation", "given_items", "said"),
+    ("operation", "given_items", "message"),
     [
         ("update", ({"id": 9, "status": "completed"},), "no todo with id 9; the ids are: 1, 2"),
         ("update", ({"status": "completed"},), "no todo with id None"),
@@ -92,9 +92,9 @@ def test_writing_again_keeps_the_ids_of_equal_items() -> None:
         ("update", ({"id": 2, "status": "in_progress"},), r"only one .* 1 \(one\), 2 \(two\)"),
     ],
 )
-def test_invalid_changes_are_refused(operation: str, given_items: tuple[dict[str, object], ...], said: str) -> None:
+def test_invalid_changes_are_refused(operation: str, given_items: tuple[dict[str, object], ...], message: str) -> None:
     todos = (Todo(id=1, title="one", status="in_progress"), Todo(id=2, title="two"))
-    with pytest.raises(ToolRetry, match=said):
+    with pytest.raises(ToolRetry, match=message):
         apply_todo_operation(todos, operation, items(*given_items))  # type: ignore[arg-type]
 
 

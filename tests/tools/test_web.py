@@ -270,14 +270,14 @@ def test_cancelling_ends_the_thread_too(site: Site) -> None:
 def test_failures_are_one_sentence(site: Site) -> None:
     site.add("/br", b"x", Content_Encoding="br")
     site.add("/torn", gzip.compress(b"x")[:3] + b"garbage", Content_Encoding="gzip")
-    for url, said in (
+    for url, message in (
         (site.url("/missing"), "answered 404"),
         (site.url("/br"), "'br'"),
         (site.url("/torn"), "could not be fetched"),
         ("http://127.0.0.1:1/", "refused"),
         (site.url("/").replace("http:", "https:"), "could not be fetched"),
     ):
-        with pytest.raises(ToolFailed, match=said) as caught:
+        with pytest.raises(ToolFailed, match=message) as caught:
             fetch(url)
         assert "\n" not in str(caught.value)
 

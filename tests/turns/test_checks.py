@@ -119,8 +119,8 @@ def test_at_most_ten_lines_are_added_without_secrets(make_harness: MakeHarness) 
     body = "".join(f"print(unknown_{number})\n" for number in range(40)) + f"import {key.replace('-', '_')}\n"
     harness = make_harness([write("many.py", body), text("done")], approve="all")
     run(harness)
-    said = result(harness, 1).partition("[checks")[2]
-    assert len(said.splitlines()) <= 12 and "more" in said and key not in said
+    checks = result(harness, 1).partition("[checks")[2]
+    assert len(checks.splitlines()) <= 12 and "more" in checks and key not in checks
 
 
 @needs_node
@@ -195,8 +195,8 @@ def test_a_command_of_the_user_is_compared_with_the_result_before(make_harness: 
     harness = make_harness([edit("calc.py", "return a - b", "return a + b  # TODO new"), text("done")], approve="all")
     (harness.project / "calc.py").write_text("# TODO old\n\ndef add(a, b):\n    return a - b\n", encoding="utf-8")
     run(harness)
-    said = result(harness, 1).partition("[checks")[2]
-    assert "calc.py:4" in said and "TODO new" in said and "TODO old" not in said
+    checks = result(harness, 1).partition("[checks")[2]
+    assert "calc.py:4" in checks and "TODO new" in checks and "TODO old" not in checks
 
 
 @pytest.mark.fast

@@ -98,13 +98,13 @@ def test_a_server_on_this_machine_is_free(machine: Machine) -> None:
 
 def test_an_unknown_price_is_reported_only_once(machine: Machine) -> None:
     machine.prices('"*":\n  test-model: {input: 1, output: 1, until: 2020-01-01}\n')
-    said: list[str] = []
+    notices: list[str] = []
     for _ in range(2):
         with ChatServer([text("Hi.", usage=(700, 30))]) as server:
             named = {"OPENAI_BASE_URL": "", "CLIO_BASE_URL": server.url, "CLIO_PROVIDER": "groq", "GROQ_API_KEY": "k"}
-            said.append(machine.clio("-p", "hi", server=server, **named).stderr)
-    assert mentions(said[0], "no price", "test-model", "groq", "~/.clio/prices.yaml")
-    assert "price" not in said[1]
+            notices.append(machine.clio("-p", "hi", server=server, **named).stderr)
+    assert mentions(notices[0], "no price", "test-model", "groq", "~/.clio/prices.yaml")
+    assert "price" not in notices[1]
     assert [line["unpriced_tokens"] for line in machine.ledger()] == [730, 730]
 
 

@@ -121,19 +121,19 @@ def test_tools_can_be_selected_and_unknown_ones_are_refused(make_harness: MakeHa
     )  # fmt: skip
     asyncio.run(harness.turn("go"))
     assert [tool["function"]["name"] for tool in harness.server.requests[1].body["tools"]] == ["read_file"]
-    said = [str(one.content) for one in harness.app.session.messages if isinstance(one, ToolMessage)]
-    assert "there is no tool 'fly'" in said[1] and "the task is empty" in said[2]
-    assert "there is no agent 'nobody'" in said[3] and "the agents are: general" in said[3]
+    results = [str(one.content) for one in harness.app.session.messages if isinstance(one, ToolMessage)]
+    assert "there is no tool 'fly'" in results[1] and "the task is empty" in results[2]
+    assert "there is no agent 'nobody'" in results[3] and "the agents are: general" in results[3]
 
 
 def test_a_known_tool_that_is_not_offered_is_refused_with_the_reason(make_harness: MakeHarness) -> None:
     replies = [tool_calls([(name, {})]) for name in ("web_search", "code_lookup", "web_serch")]
     harness = make_harness([*replies, text("ok")])
     asyncio.run(harness.turn("search the web"))
-    said = [str(one.content) for one in harness.app.session.messages if isinstance(one, ToolMessage)]
-    assert "web search is off" in said[0] and "the setting `web_search`" in said[0]
-    assert "not available for this project" in said[1] or "wrong" in said[1]
-    assert "there is no tool 'web_serch'" in said[2]
+    results = [str(one.content) for one in harness.app.session.messages if isinstance(one, ToolMessage)]
+    assert "web search is off" in results[0] and "the setting `web_search`" in results[0]
+    assert "not available for this project" in results[1] or "wrong" in results[1]
+    assert "there is no tool 'web_serch'" in results[2]
 
 
 def test_a_definition_sets_prompt_tools_and_limits(make_harness: MakeHarness, tmp_path: Path) -> None:

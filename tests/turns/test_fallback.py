@@ -111,16 +111,16 @@ def test_the_first_is_tried_once_after_the_cooldown_and_then_used_again(make: Ma
     harness.app.fallback._now = lambda: clock[0]  # type: ignore[attr-defined]
 
     async def turns() -> list[str]:
-        said = [(await harness.turn("1")).text]
+        answers = [(await harness.turn("1")).text]
         clock[0] += 59
-        said.append((await harness.turn("2")).text)
+        answers.append((await harness.turn("2")).text)
         assert len(posts(first)) == 5
         clock[0] += 2
-        said.append((await harness.turn("3")).text)  # one try, then the second again
+        answers.append((await harness.turn("3")).text)  # one try, then the second again
         assert len(posts(first)) == 6
         clock[0] += 61
-        said += [(await harness.turn("4")).text, (await harness.turn("5")).text]
-        return said
+        answers += [(await harness.turn("4")).text, (await harness.turn("5")).text]
+        return answers
 
     assert asyncio.run(turns()) == ["one", "two", "three", "I am back", "still here"]
     assert [text for text in notices(harness) if "is available again" in text] == [

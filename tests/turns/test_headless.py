@@ -180,13 +180,13 @@ def test_after_two_more_tries_it_fails(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "message"),
     [("{", "is not JSON"), ('{"type": "strin"}', "is not a JSON Schema: at type"), ("[]", "must be an object")],
 )
-def test_an_invalid_schema_is_refused_before_anything_is_sent(project: Path, schema: str, said: str) -> None:
+def test_an_invalid_schema_is_refused_before_anything_is_sent(project: Path, schema: str, message: str) -> None:
     with ChatServer([]) as server:
         done = clio(project, "-p", "which?", "--json-schema", schema_file(project, schema), server=server)
-    assert done.returncode == 2 and said in done.stderr
+    assert done.returncode == 2 and message in done.stderr
     assert server.requests == []
 
 
@@ -208,13 +208,13 @@ def test_rules_for_one_run_apply(project: Path, words: tuple[str, ...], code: in
 
 
 def test_incompatible_options_are_reported_at_once(project: Path) -> None:
-    for words, said in (
+    for words, message in (
         (("--input", "stream-json"), "needs --output stream-json"),
         (("--input", "yaml", "-p", "x"), "--input must be one of text, stream-json, not 'yaml'"),
         (("--json-schema", "x.json", "-p", "x"), "cannot be read: No such file or directory"),
     ):
         done = clio(project, *words, OPENAI_BASE_URL="http://127.0.0.1:9", OPENAI_API_KEY="k")
-        assert done.returncode == 2 and said in done.stderr, done.stderr
+        assert done.returncode == 2 and message in done.stderr, done.stderr
 
 
 def test_a_killed_reader_ends_the_run(project: Path) -> None:

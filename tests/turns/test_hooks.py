@@ -95,10 +95,10 @@ def test_a_stop_hook_can_continue_the_agent_at_most_twice(make_harness: MakeHarn
     harness = make_harness([text("done"), text("now"), text("really")])
     finished = asyncio.run(harness.turn("fix it"))
     assert (finished.status, finished.steps, finished.text) == ("done", 3, "really")
-    said = harness.server.requests[1].body["messages"][-1]
-    assert said["role"] == "user" and "the tests fail (~/.clio/hooks.yaml:2)" in said["content"]
-    told = [message for message in harness.app.session.messages if isinstance(message, UserMessage)]
-    assert [message.origin for message in told] == ["user", "hook", "hook"]
+    last_message = harness.server.requests[1].body["messages"][-1]
+    assert last_message["role"] == "user" and "the tests fail (~/.clio/hooks.yaml:2)" in last_message["content"]
+    user_messages = [message for message in harness.app.session.messages if isinstance(message, UserMessage)]
+    assert [message.origin for message in user_messages] == ["user", "hook", "hook"]
 
 
 def test_a_hook_runs_before_messages_are_trimmed(make_harness: MakeHarness, hooks: Hooks) -> None:

@@ -176,9 +176,9 @@ async def test_an_unreachable_server_is_reported_once_and_stops_nothing(peers: P
     peers.write("mcpServers: {gone: {command: no-such-program}}")
     harness = peers.bare([text("one"), text("two")])
     assert (await harness.turn("first")).status == (await harness.turn("second")).status == "done"
-    said = [line for line in notices(harness) if "MCP" in line]
+    mcp_notices = [line for line in notices(harness) if "MCP" in line]
     why = "command 'no-such-program' not found; install it, or give its full path"
-    assert said == [f"MCP: 'gone' cannot be used: {why}"]
+    assert mcp_notices == [f"MCP: 'gone' cannot be used: {why}"]
 
 
 @played

@@ -55,8 +55,8 @@ def test_the_next_session_begins_with_what_this_one_saved(make_harness: MakeHarn
     )
     asyncio.run(session_of(first, "look round"))
     assert FACT not in system_prompt(first)
-    said = results(first)
-    assert all(re.match(r"Remembered for later sessions as [a-z]-[0-9a-f]+\.", line) for line in said), said
+    answers = results(first)
+    assert all(re.match(r"Remembered for later sessions as [a-z]-[0-9a-f]+\.", line) for line in answers), answers
 
     second = make_harness([text("I know.")], models=[{"id": "test-model", "max_model_len": 128_000}])
     asyncio.run(session_of(second, "how do tests run?"))
@@ -182,7 +182,7 @@ def test_incognito_refuses_every_operation_except_reading_its_own_messages(make_
     answers = dict(zip([*MEMORY_OPERATIONS, "elsewhere"], results(harness), strict=True))
     assert answers.pop("recall_messages").endswith("remember the zebra")
     assert answers.pop("read_messages").endswith("remember the zebra")
-    assert [name for name, said in answers.items() if "incognito" not in said] == []
+    assert [name for name, answer in answers.items() if "incognito" not in answer] == []
     assert not any(event.ok for event in harness.seen(ToolFinished) if "_messages" not in event.title)
     assert not (harness.project / ".clio").exists()
 
@@ -207,7 +207,7 @@ def test_without_a_model_earlier_sessions_are_searched_and_entries_forgotten(mak
     asyncio.run(session_of(conversation, "where should caching live?"))
 
     offline = make_harness([], provider="offline")
-    said, stored, forgotten, again = asyncio.run(
+    answer, stored, forgotten, again = asyncio.run(
         session_of(
             offline,
             "what did we decide about caching?",
@@ -216,9 +216,9 @@ def test_without_a_model_earlier_sessions_are_searched_and_entries_forgotten(mak
             "when do releases happen, as in Mondays?",
         )
     )
-    assert "**Earlier sessions**" in said
-    assert "two copies drifted apart" in said
-    assert "*where should caching live?*" in said
+    assert "**Earlier sessions**" in answer
+    assert "two copies drifted apart" in answer
+    assert "*where should caching live?*" in answer
     assert stored == "Remembered."
     assert forgotten.startswith("Moved to the archive: releases happen on Mondays. ")
     assert "**Memory**" not in again
@@ -237,9 +237,11 @@ def test_the_same_fact_saved_by_user_and_model_is_one_memory_and_one_undo(make_h
 
 def test_offline_forget_finds_memories_of_both_files(make_harness: MakeHarness) -> None:
     harness = make_harness([], provider="offline")
-    said = asyncio.run(session_of(harness, "remember that we deploy with make ship", "forget that we deploy with make"))
-    assert said[0].splitlines()[-1] == "Remembered."
-    assert said[1].startswith("Moved to the archive: we deploy with make ship. ")
+    answers = asyncio.run(
+        session_of(harness, "remember that we deploy with make ship", "forget that we deploy with make")
+    )
+    assert answers[0].splitlines()[-1] == "Remembered."
+    assert answers[1].startswith("Moved to the archive: we deploy with make ship. ")
     assert harness.app.memory.store.records() == ()
 
 

@@ -102,9 +102,9 @@ def test_a_file_outside_the_workspace_needs_approval(make_harness: MakeHarness, 
     outside.write_text("far away\n", encoding="utf-8")
     harness = make_harness([text("ok"), text("ok"), text("ok")])
     asked = f"see @{outside}"
-    said = say(harness, asked, lambda: harness.user.approvals.append(Answer(kind="session")), asked, asked)
+    sent = say(harness, asked, lambda: harness.user.approvals.append(Answer(kind="session")), asked, asked)
     assert "far away" not in harness.server.requests[0].body["messages"][-1]["content"]
-    assert "1|far away" in said
+    assert "1|far away" in sent
     assert [request.title for request in harness.user.asked] == [f"read {outside}"] * 2
 
 

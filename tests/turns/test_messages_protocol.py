@@ -283,7 +283,7 @@ def test_any_url_with_anthropic_in_its_path_uses_messages(project: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("status", "text", "said"),
+    ("status", "text", "message"),
     [
         (401, "invalid x-api-key", "API key rejected"),
         (404, "model: claude-sonnet-5-5", "has no model"),
@@ -291,12 +291,12 @@ def test_any_url_with_anthropic_in_its_path_uses_messages(project: Path, tmp_pat
     ],
 )
 def test_errors_that_only_the_user_can_fix_are_one_sentence(
-    project: Path, tmp_path: Path, status: int, text: str, said: str
+    project: Path, tmp_path: Path, status: int, text: str, message: str
 ) -> None:
     kind = {401: "authentication_error", 404: "not_found_error"}.get(status, "invalid_request_error")
     _, ends = run(project, tmp_path, [refusal(text, status, kind)], "go")
     assert (ends[0].status, ends[0].exit_code) == ("refused", 2)
-    assert said in ends[0].error
+    assert message in ends[0].error
 
 
 def test_refusals_of_both_variants_end_and_are_remembered(project: Path, tmp_path: Path) -> None:

@@ -60,10 +60,10 @@ def test_a_long_list_is_shortened_and_models_the_server_does_not_list_are_marked
     assert "101 more are not shown" in result.text
 
 
-@pytest.mark.parametrize(("models", "said"), [(error(500), "did not list its models"), ([], "lists no models")])
-def test_a_server_without_a_list_is_no_error(make_harness: MakeHarness, models: object, said: str) -> None:
+@pytest.mark.parametrize(("models", "message"), [(error(500), "did not list its models"), ([], "lists no models")])
+def test_a_server_without_a_list_is_no_error(make_harness: MakeHarness, models: object, message: str) -> None:
     result = listed(make_harness([], models=models))
-    assert result.ok and said in result.text
+    assert result.ok and message in result.text
     assert "`test-model` at" in result.text
 
 

@@ -143,8 +143,8 @@ def test_a_script_cannot_change_what_clio_trusts_remembers_or_runs(place: Place)
 @pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
 def test_no_disguise_makes_a_script_the_user(place: Place, disguise: str) -> None:
     line = disguise.format(clio=f"env PYTHONPATH={ROOT} {CLIO}", words="config trust", home=place.home)
-    [(code, said)] = place.run_script([line]).values()
-    assert code == 2 and "a running clio" in said
+    [(code, output)] = place.run_script([line]).values()
+    assert code == 2 and "a running clio" in output
     trusted = place.home / ".clio" / "trusted.json"
     assert not trusted.exists() or not json.loads(trusted.read_text()).get("projects")
 

@@ -66,16 +66,16 @@ def test_an_undone_correction_corrects_nothing_later(make_harness: MakeHarness) 
 
 
 @pytest.mark.parametrize(
-    "said",
+    "statement",
     [
         "Remember: the release branch is called rel/4.18, and nobody else may push to it.",
         "never push to main",
         "I prefer short commit messages.",
     ],
 )
-def test_an_undone_memory_is_not_saved_again_in_other_words(make_harness: MakeHarness, said: str) -> None:
+def test_an_undone_memory_is_not_saved_again_in_other_words(make_harness: MakeHarness, statement: str) -> None:
     harness = make_harness([text("Yes."), text("Yes.")])
-    asyncio.run(harness.turn(said))
+    asyncio.run(harness.turn(statement))
     assert contents(harness)
     while contents(harness):
         harness.app.memory.undo()
@@ -95,7 +95,7 @@ def test_a_forgotten_memory_is_not_saved_again_until_it_is_stated_again(make_har
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("remembers", ["on", "off"])
 @pytest.mark.parametrize(
-    ("said", "learned"),
+    ("texts", "learned"),
     [
         (["we use ruff", "no, black"], ["we use black"]),
         (["we use ruff", "no, black", "no, flake8"], ["we use flake8"]),
@@ -113,12 +113,12 @@ def test_a_forgotten_memory_is_not_saved_again_until_it_is_stated_again(make_har
     ],
 )
 def test_statements_corrected_or_withdrawn_in_the_session_are_not_saved(
-    make_harness: MakeHarness, said: list[str], learned: list[str], remembers: str
+    make_harness: MakeHarness, texts: list[str], learned: list[str], remembers: str
 ) -> None:
-    harness = make_harness([text("Yes.")] * len(said), notice=remembers)
+    harness = make_harness([text("Yes.")] * len(texts), notice=remembers)
 
     async def run() -> None:
-        for message in said:
+        for message in texts:
             await harness.turn(message)
 
     asyncio.run(run())

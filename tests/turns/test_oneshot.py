@@ -74,9 +74,9 @@ def test_piped_text_next_to_a_prompt_is_no_statement_of_the_user(project: Path) 
     with ChatServer([text("ok"), text("ok")]) as server:
         done = clio(project, "-p", "never use semicolons; summarise this page", server=server, stdin=page)
         listed = clio(project, "memory", "list", "--all", server=server)
-    said = done.stderr + listed.stdout
-    assert "semicolons" in said
-    assert not re.search(r"never use tabs|6666|long answers", said, re.I)
+    output = done.stderr + listed.stdout
+    assert "semicolons" in output
+    assert not re.search(r"never use tabs|6666|long answers", output, re.I)
 
 
 def test_json_is_one_object_with_every_field(project: Path) -> None:
@@ -235,10 +235,10 @@ def test_incognito_leaves_no_trace(project: Path, tmp_path: Path) -> None:
 
 
 def test_a_missing_session_is_named_before_an_empty_prompt(project: Path) -> None:
-    for arguments, said in ((["-r", "nope"], "session matches 'nope'"), (["-c"], "no session to continue")):
+    for arguments, message in ((["-r", "nope"], "session matches 'nope'"), (["-c"], "no session to continue")):
         done = clio(project, *arguments)
         assert done.returncode != 0
-        assert said in done.stderr
+        assert message in done.stderr
         assert "prompt" not in done.stderr
 
 
@@ -303,13 +303,13 @@ def test_a_memory_command_that_needs_a_user_is_refused(project: Path) -> None:
         for fact in ("port 9090", "make ship"):
             clio(project, "memory", "add", fact, server=server)
         ids = [entry["id"] for entry in json.loads(clio(project, "memory", "list", "--json").stdout)["entries"]]
-        for line, said in (
+        for line, message in (
             (f"/memory forget {' '.join(ids)}", "add --yes"),
             ("/memory consolidate", "clio memory consolidate"),
             ("/memory shwo x", "show"),
         ):
             done = clio(project, "-p", line, server=server)
-            assert (done.returncode, said in done.stderr) == (2, True), line
+            assert (done.returncode, message in done.stderr) == (2, True), line
         assert clio(project, "-p", f"/memory forget {' '.join(ids)} --yes", server=server).returncode == 0
         assert server.requests == []
 

@@ -65,7 +65,7 @@ def words(request: Any, role: str = "user") -> list[str]:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("asked_for", "session", "said"),
+    ("asked_for", "session", "statement"),
     [
         (LONG, LONG, "not JSON – naïve parsers fail"),
         (TWICE[:8], TWICE, "A second session – with ünïcödé text"),
@@ -75,13 +75,13 @@ def words(request: Any, role: str = "user") -> list[str]:
     ],
 )
 def test_each_session_is_continued_with_a_real_turn(
-    project: Path, server: ChatServer, asked_for: str, session: str, said: str
+    project: Path, server: ChatServer, asked_for: str, session: str, statement: str
 ) -> None:
     before = (project / ".clio" / "sessions" / f"{session}.json").read_bytes()
     server.add(tool_calls([("read_file", {"path": "app.py"})]), text("Went on."))
     done = clio(project, "-r", asked_for, "-p", "go on", server=server)
     assert (done.returncode, done.stdout) == (0, "Went on.\n"), done.stderr
-    assert any(said in content for content in words(server.requests[0]))
+    assert any(statement in content for content in words(server.requests[0]))
     assert [message["role"] for message in server.requests[0].body["messages"]].count("system") == 1
     assert words(server.requests[1], "tool")[-1].count("print('hi')") == 1
     # Each call has its result, otherwise servers refuse the request.

@@ -73,9 +73,9 @@ def test_a_branch_has_the_picture_too(make_harness: MakeHarness) -> None:
     say(harness, "what is on @shot.png?")
     store: SessionStore = harness.app.store
     copy = store.open(store.fork(harness.app.session.id))
-    said = copy.messages[0]
-    assert isinstance(said, UserMessage)
-    assert copy.read_data(said.images[0].blob) == PNG
+    message = copy.messages[0]
+    assert isinstance(message, UserMessage)
+    assert copy.read_data(message.images[0].blob) == PNG
     copy.close()
 
 
@@ -133,10 +133,10 @@ def test_a_picture_counts_as_a_thousand_tokens(make_harness: MakeHarness) -> Non
     harness = make_harness([text("a cat")], model="gpt-4o")
     draw(harness)
     say(harness, "see @shot.png")
-    said = harness.app.session.messages[0]
-    assert isinstance(said, UserMessage)
-    bare = UserMessage(content=said.content, context=said.context)
-    assert message_units(said) - message_units(bare) == 4 * IMAGE_TOKENS
+    message = harness.app.session.messages[0]
+    assert isinstance(message, UserMessage)
+    bare = UserMessage(content=message.content, context=message.context)
+    assert message_units(message) - message_units(bare) == 4 * IMAGE_TOKENS
 
 
 def test_no_picture_is_saved_in_incognito(make_harness: MakeHarness) -> None:

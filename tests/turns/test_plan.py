@@ -53,8 +53,8 @@ def reopened(harness: Harness, session_id: str) -> App:
 
 def last_words(harness: Harness, number: int = -1) -> str:
     """Return the user message of a request with its context."""
-    said = [one for one in harness.server.requests[number].body["messages"] if one["role"] == "user"]
-    return said[-1]["content"]
+    user_messages = [one for one in harness.server.requests[number].body["messages"] if one["role"] == "user"]
+    return user_messages[-1]["content"]
 
 
 def tree(project: Path) -> dict[str, bytes]:
@@ -127,9 +127,9 @@ def test_the_model_is_told_the_mode_and_the_prefix_stays_the_same(make_harness: 
         await harness.turn("and now?")
 
     asyncio.run(story())
-    told = [last_words(harness, number) for number in (0, 1, 3, 4)]
-    assert ["<plan_mode " in words for words in told] == [False, True, False, False]
-    assert ["<plan_mode_over " in words for words in told] == [False, False, True, False]
+    contexts = [last_words(harness, number) for number in (0, 1, 3, 4)]
+    assert ["<plan_mode " in words for words in contexts] == [False, True, False, False]
+    assert ["<plan_mode_over " in words for words in contexts] == [False, False, True, False]
     heads = {
         json.dumps([request.body["messages"][0], request.body["tools"]], sort_keys=True)
         for request in harness.server.requests
@@ -157,10 +157,10 @@ def test_a_plan_is_proposed_approved_and_executed(make_harness: MakeHarness) -> 
         await harness.turn(words)
 
     asyncio.run(story())
-    told = last_words(harness)
-    assert "<plan_approved " in told and "<plan_mode " not in told
-    assert "[ ] 3. say it in the changelog" in told
-    assert told.endswith("Carry out the plan.")
+    sent = last_words(harness)
+    assert "<plan_approved " in sent and "<plan_mode " not in sent
+    assert "[ ] 3. say it in the changelog" in sent
+    assert sent.endswith("Carry out the plan.")
     assert "a + b" in (harness.project / "calc.py").read_text(encoding="utf-8")
     assert [todo.status for todo in harness.app.session.todos] == ["completed", "pending", "pending"]
 
@@ -227,8 +227,8 @@ def test_plan_mode_and_its_plan_survive_a_kill(make_harness: MakeHarness) -> Non
         await harness.turn("never mind")
 
     asyncio.run(story())
-    told = [last_words(harness, number) for number in (2, 3)]
-    assert "<plan_mode " in told[0] and "<plan_mode_over " in told[1]
+    contexts = [last_words(harness, number) for number in (2, 3)]
+    assert "<plan_mode " in contexts[0] and "<plan_mode_over " in contexts[1]
 
 
 @pytest.mark.parametrize("mode", ["edits", "ask"])
@@ -292,8 +292,8 @@ def test_the_plan_is_sent_again_after_trims_in_small_and_large_windows(make_harn
 
     asyncio.run(story())
     assert harness.app.session.trims
-    told = last_words(harness)
-    assert "<plan_approved " in told and "[ ] 1. fix add in calc.py" in told
+    sent = last_words(harness)
+    assert "<plan_approved " in sent and "[ ] 1. fix add in calc.py" in sent
 
 
 def test_headless_prints_the_plan_and_succeeds(make_harness: MakeHarness) -> None:

@@ -56,9 +56,9 @@ def test_automatic_recall_is_plain_lines_that_are_sent_once(make_harness: MakeHa
     asyncio.run(session_of(first, "note where staging listens"))
     second = make_harness([text("8443"), text("still 8443")])
     asyncio.run(session_of(second, "which port does staging use?", "and again, which port does staging use?"))
-    told = re.search(r"<memories[^>]*>\n(.*?)\n</memories>", sent(second, 0), re.DOTALL)
-    assert told
-    [line] = recalled_lines(told[1])
+    recalled = re.search(r"<memories[^>]*>\n(.*?)\n</memories>", sent(second, 0), re.DOTALL)
+    assert recalled
+    [line] = recalled_lines(recalled[1])
     assert (line["type"], line["content"]) == ("fact", "staging listens on port 8443")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", line["when"])
     assert "<memories" not in sent(second, 1)

@@ -126,8 +126,8 @@ def test_a_skill_of_a_project_is_used_once_it_is_trusted(make_harness: MakeHarne
     assert not run_command(harness.app, "/skills use release-notes").ok
     run(harness, "hello")
     assert "release-notes" not in str(body(harness))
-    told = [event.text for event in harness.seen(Notice)]
-    assert len(told) == 1 and mentions(told[0], "skills", "trust", "release-notes", "/trust")
+    notices = [event.text for event in harness.seen(Notice)]
+    assert len(notices) == 1 and mentions(notices[0], "skills", "trust", "release-notes", "/trust")
     shown = run_command(harness.app, "/trust")
     assert shown.table is not None
     assert shown.table.rows[0][0] == "skill release-notes"
@@ -171,10 +171,10 @@ def test_a_skill_called_by_the_user_comes_before_the_message(make_harness: MakeH
     step = run_command(harness.app, "/skills use release-notes for 2.0").follow_up
     assert isinstance(step, RunExpandedCommand)
     asyncio.run(harness.app.run_turn(step.line, step.expand))
-    said = body(harness)["messages"][-1]["content"]
-    assert "The user asks you to use this skill" in said
-    assert "Run scripts/collect.sh" in said
-    assert said.endswith("/skills use release-notes for 2.0")
+    sent = body(harness)["messages"][-1]["content"]
+    assert "The user asks you to use this skill" in sent
+    assert "Run scripts/collect.sh" in sent
+    assert sent.endswith("/skills use release-notes for 2.0")
     assert run_added_command(harness.app, "/skills use release-notes for 2.0") is not None
     assert run_added_command(harness.app, "/skills list") is None
 

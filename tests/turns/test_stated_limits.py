@@ -104,10 +104,10 @@ def test_undo_removes_limits_saved_together_and_those_of_the_session(make_harnes
 
     async def run() -> None:
         await harness.turn("Never use tabs. Never push to main. Fix calc.py but don't touch the tests.")
-        told = harness.app.memory.undo()
-        assert "don't touch the tests" in told
-        told = harness.app.memory.undo()
-        assert "never use tabs" in told
+        report = harness.app.memory.undo()
+        assert "don't touch the tests" in report
+        report = harness.app.memory.undo()
+        assert "never use tabs" in report
         await harness.turn("go on")
         words = last_words(harness)
         lifted = words.partition("has revoked these limits")[2]
@@ -198,7 +198,7 @@ def test_incognito_saves_nothing(place: Place, server: ChatServer) -> None:
 
 
 @pytest.mark.parametrize(
-    "said, fact",
+    "statement, fact",
     [
         ("Remember that our db is postgres.", "our db is postgres"),
         ("remember the port is 5432", "the port is 5432"),
@@ -209,9 +209,11 @@ def test_incognito_saves_nothing(place: Place, server: ChatServer) -> None:
         ),
     ],
 )
-def test_a_fact_to_remember_is_saved_as_a_fact_and_is_no_limit(make_harness: MakeHarness, said: str, fact: str) -> None:
+def test_a_fact_to_remember_is_saved_as_a_fact_and_is_no_limit(
+    make_harness: MakeHarness, statement: str, fact: str
+) -> None:
     harness = make_harness([text("Noted.")])
-    asyncio.run(harness.turn(said))
+    asyncio.run(harness.turn(statement))
     assert mentions(notices(harness), "Saved to project memory:", fact, "/memory undo")
     assert "limit" not in notices(harness)
     [record] = harness.app.memory.store.records(TYPED_KINDS)
@@ -220,7 +222,7 @@ def test_a_fact_to_remember_is_saved_as_a_fact_and_is_no_limit(make_harness: Mak
 
 
 @pytest.mark.parametrize(
-    "said",
+    "statement",
     [
         "I no longer want ruff before commits.",
         "You can commit without running ruff from now on.",
@@ -228,17 +230,19 @@ def test_a_fact_to_remember_is_saved_as_a_fact_and_is_no_limit(make_harness: Mak
         "From now on you may edit setup.py.",
     ],
 )
-def test_a_permission_adds_no_limit(make_harness: MakeHarness, said: str) -> None:
+def test_a_permission_adds_no_limit(make_harness: MakeHarness, statement: str) -> None:
     harness = make_harness([text("Fine.")])
-    asyncio.run(harness.turn(said))
+    asyncio.run(harness.turn(statement))
     assert "limit" not in notices(harness)
     assert harness.app.memory.store.count() == {"project": 0, "user": 0}
 
 
-@pytest.mark.parametrize("said", ["You can only use uv here, never pip.", "From now on you may not edit setup.py."])
-def test_a_permission_with_a_prohibition_is_a_limit(make_harness: MakeHarness, said: str) -> None:
+@pytest.mark.parametrize(
+    "statement", ["You can only use uv here, never pip.", "From now on you may not edit setup.py."]
+)
+def test_a_permission_with_a_prohibition_is_a_limit(make_harness: MakeHarness, statement: str) -> None:
     harness = make_harness([text("Fine.")])
-    asyncio.run(harness.turn(said))
+    asyncio.run(harness.turn(statement))
     assert "hard limit" in notices(harness)
 
 

@@ -87,8 +87,8 @@ def test_mentioned_files_are_sent_with_it(make_harness: MakeHarness) -> None:
     kept = [message for message in harness.app.session.messages if isinstance(message, UserMessage) and message.steers]
     assert [message.content for message in kept] == ["as in @calc.py and @note:style", "see @shot.png"]
     assert [len(message.images) for message in kept] == [0, 1]
-    said = [event for event in harness.events if isinstance(event, Notice | Steered)]
-    assert [event.text for event in said] == [
+    notices_and_messages = [event for event in harness.events if isinstance(event, Notice | Steered)]
+    assert [event.text for event in notices_and_messages] == [
         "as in @calc.py and @note:style",
         "+ calc.py · 3 lines",
         "+ note:style · 1 line",

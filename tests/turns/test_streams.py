@@ -62,11 +62,11 @@ def test_a_server_restarted_in_the_middle_of_an_answer_is_waited_for(
     make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = make_harness([cut("The answer is")])
-    port, heard, waits = harness.server.port, list[str](), list[float | None]()
+    port, requests_seen, waits = harness.server.port, list[str](), list[float | None]()
     with ExitStack() as stack:
 
         def delay(attempt: int, after_s: float | None, rng: object) -> float:
-            heard.append(harness.seen(Retrying)[-1].reason if harness.seen(Retrying) else "")
+            requests_seen.append(harness.seen(Retrying)[-1].reason if harness.seen(Retrying) else "")
             waits.append(after_s)
             if attempt == 1:
                 harness.server.stop()
@@ -77,7 +77,7 @@ def test_a_server_restarted_in_the_middle_of_an_answer_is_waited_for(
         monkeypatch.setattr("clio.agent.model_request.retry_delay", delay)
         finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.text) == ("done", "The answer is forty-two.")
-    assert heard[1:] == [harness.seen(Retrying)[0].reason, harness.seen(Retrying)[1].reason]
+    assert requests_seen[1:] == [harness.seen(Retrying)[0].reason, harness.seen(Retrying)[1].reason]
     assert "connection refused" in harness.seen(Retrying)[1].reason
     assert waits == [None, 2.0, 8.0], "the broken stream by lot, the server that is away long enough to start"
 

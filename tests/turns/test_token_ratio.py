@@ -31,9 +31,9 @@ FILES = {
 
 def characters(body: dict[str, Any]) -> int:
     """Return the number of characters of a request: messages, calls, tools."""
-    said = sum(len(message["content"] or "") for message in body["messages"])
+    text_chars = sum(len(message["content"] or "") for message in body["messages"])
     calls = [call["function"] for message in body["messages"] for call in message.get("tool_calls", ())]
-    return said + sum(len(call["name"] + call["arguments"]) for call in calls) + len(json.dumps(body["tools"]))
+    return text_chars + sum(len(call["name"] + call["arguments"]) for call in calls) + len(json.dumps(body["tools"]))
 
 
 def whole_body(body: dict[str, Any]) -> int:
@@ -192,8 +192,8 @@ def test_a_corrupt_file_gives_one_notice(make_harness: MakeHarness) -> None:
         await harness.app.close()
 
     asyncio.run(run())
-    said = [event.text for event in harness.seen(Notice)]
-    assert len([sentence for sentence in said if "renamed to" in sentence]) == 1
+    notices = [event.text for event in harness.seen(Notice)]
+    assert len([sentence for sentence in notices if "renamed to" in sentence]) == 1
     assert "test-model" in stored(harness)
 
 

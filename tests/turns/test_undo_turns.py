@@ -140,8 +140,8 @@ def test_rewinding_both_continues_in_a_copy_and_deletes_nothing(make_harness: Ma
     assert isinstance(done.follow_up, SwitchSession)
     old = harness.app.session.id
     copy = harness.app.open_session(done.follow_up.session_id)
-    said = [message.content for message in copy.messages if isinstance(message, UserMessage)]
-    assert said == ["task 1"]
+    user_texts = [message.content for message in copy.messages if isinstance(message, UserMessage)]
+    assert user_texts == ["task 1"]
     assert (exists(harness, "one.txt"), exists(harness, "two.txt")) == (True, False)
     assert list(harness.app.store.read(old)) == before
     assert do(harness, "/redo").ok

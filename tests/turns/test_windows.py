@@ -215,10 +215,10 @@ def test_a_too_long_message_does_not_break_the_session(make_harness: MakeHarness
     long, short = asyncio.run(story())
     assert (long.status, short.status, short.text) == ("done", "done", "fine")
     assert max(sizes(harness)) / 4 < 8_192
-    said = harness.app.session.messages[0]
-    assert isinstance(said, UserMessage)
-    assert said.blob is not None
-    assert harness.app.session.read_blob(said.blob) == "words " * 8_000  # unchanged, saved with the session
+    message = harness.app.session.messages[0]
+    assert isinstance(message, UserMessage)
+    assert message.blob is not None
+    assert harness.app.session.read_blob(message.blob) == "words " * 8_000  # unchanged, saved with the session
 
 
 def test_only_empty_answers_to_a_large_request_mean_that_it_does_not_fit(
@@ -267,8 +267,8 @@ def test_sixty_tool_calls_without_a_failed_request(make_harness: MakeHarness, wi
     assert (finished.status, finished.text, finished.steps, server.refused) == ("done", "all read", rounds + 1, 0)
     assert all(asked(body, "read every big file") and paired(body) for body in bodies(harness))
     assert len(harness.seen(ContextTrimmed)) >= 1
-    said = [message for message in harness.app.session.messages if isinstance(message, ToolMessage)]
-    assert [message.content.count("value_59 = 59") for message in said] == [1] * rounds  # archived completely
+    results = [message for message in harness.app.session.messages if isinstance(message, ToolMessage)]
+    assert [message.content.count("value_59 = 59") for message in results] == [1] * rounds  # archived completely
 
 
 def test_a_smaller_window_than_announced_is_learned_once(make_harness: MakeHarness) -> None:

@@ -17,8 +17,8 @@ def test_a_signal_received_after_the_program_ended_belongs_to_the_program() -> N
     """The end of the program is in the loop's queue before the signal, as on a busy machine."""
 
     async def run_program() -> list[bool]:
-        heard: list[bool] = []
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: heard.append(is_terminal_handed_over()))
+        signals: list[bool] = []
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: signals.append(is_terminal_handed_over()))
         program = ThreadPoolExecutor(1)
 
         def stall() -> None:
@@ -29,8 +29,8 @@ def test_a_signal_received_after_the_program_ended_belongs_to_the_program() -> N
             ended = asyncio.wrap_future(program.submit(int))
             asyncio.get_running_loop().call_soon(stall)
             await ended
-        await wait_until_async(lambda: heard)
-        return heard
+        await wait_until_async(lambda: signals)
+        return signals
 
     assert asyncio.run(run_program()) == [True]
     assert not is_terminal_handed_over()

@@ -23,7 +23,7 @@ from tests.ui.stage import ANSWER, DIFF
 
 
 @each_row(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ("❯ /context", "you: /context"),
         ("● read app.py … 31 lines", "read app.py, 31 lines"),
@@ -36,8 +36,8 @@ from tests.ui.stage import ANSWER, DIFF
         ("-1 + 2", "-1 + 2"),
     ],
 )
-def test_signs_become_words(line: str, said: str) -> None:
-    assert speak_line(line) == said
+def test_signs_become_words(line: str, expected: str) -> None:
+    assert speak_line(line) == expected
 
 
 def test_drawing_characters_become_blanks_and_columns_are_kept() -> None:
@@ -46,11 +46,11 @@ def test_drawing_characters_become_blanks_and_columns_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "expected"),
     [(0.2, "less than a second"), (1, "1 second"), (65, "1 minute 5 seconds"), (7200, "2 hours")],
 )
-def test_durations_are_written_in_words(seconds: float, said: str) -> None:
-    assert speak_seconds(seconds) == said
+def test_durations_are_written_in_words(seconds: float, expected: str) -> None:
+    assert speak_seconds(seconds) == expected
 
 
 def test_a_table_names_every_cell() -> None:
@@ -148,12 +148,12 @@ def test_long_code_begins_before_its_end_is_known() -> None:
 def test_the_pieces_of_the_stream_do_not_matter(seed: int) -> None:
     chance = random.Random(seed)
     text = f"{ANSWER}\n---\nSome. More **text. here** now.\n\n```\n```\n~~old~~ ![p](q.png)\n\n1. a\n   - b\n"
-    stream, said, at = SpokenMarkdown(), list[str](), 0
+    stream, spoken_lines, at = SpokenMarkdown(), list[str](), 0
     while at < len(text):
         step = chance.randint(1, 30)
-        said += stream.feed(text[at : at + step])
+        spoken_lines += stream.feed(text[at : at + step])
         at += step
-    assert [*said, *stream.finish()] == speak_text(text)
+    assert [*spoken_lines, *stream.finish()] == speak_text(text)
 
 
 def test_lines_are_wrapped_between_words_and_code_is_left_to_the_terminal() -> None:

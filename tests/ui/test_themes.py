@@ -302,8 +302,8 @@ def test_the_documented_theme_works(tmp_path: Path) -> None:
     own(tmp_path, "dusk", example[0].replace("added: bright-green", "added: bright-gren"))
     with pytest.raises(ConfigError) as caught:
         read_user_theme(tmp_path, "dusk")
-    said = re.findall(r"(themes/dusk\.yaml:.*)", page)[0]
-    assert re.fullmatch(".*".join(map(re.escape, said.split("…"))), str(caught.value))
+    messages = re.findall(r"(themes/dusk\.yaml:.*)", page)[0]
+    assert re.fullmatch(".*".join(map(re.escape, messages.split("…"))), str(caught.value))
     picture = (ROOT / "docs" / "themes.svg").read_text(encoding="utf-8")
     for table in ("dark", "light", "high contrast dark"):
         for meaning in ("accent", "removed", "code_keyword"):

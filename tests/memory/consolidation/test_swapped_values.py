@@ -6,7 +6,7 @@ from clio.memory.preferences.foreign_statements import swap_value
 
 
 @pytest.mark.parametrize(
-    ("language", "old", "said", "new"),
+    ("language", "old", "correction", "new"),
     [
         ("de", "der Worker lauscht auf Port 7001", "nicht 7001, sondern 7002", "der Worker lauscht auf Port 7002"),
         ("de", "Lena betreut das Tor", "Nicht Lena betreut das Tor, sondern Omar", "Omar betreut das Tor"),
@@ -18,13 +18,13 @@ from clio.memory.preferences.foreign_statements import swap_value
     ],
 )
 def test_a_correction_that_names_both_values_changes_only_the_value(
-    language: str, old: str, said: str, new: str
+    language: str, old: str, correction: str, new: str
 ) -> None:
-    assert swap_value(old, said, language) == new
+    assert swap_value(old, correction, language) == new
 
 
 @pytest.mark.parametrize(
-    ("language", "old", "said"),
+    ("language", "old", "statement"),
     [
         ("de", "der Worker lauscht auf Port 7001", "in diesem Test nicht 7001, sondern 7002"),
         ("de", "der Worker lauscht auf Port 7001", "nicht 8001, sondern 8002"),
@@ -38,6 +38,6 @@ def test_a_correction_that_names_both_values_changes_only_the_value(
     ],
 )
 def test_a_statement_without_the_former_value_or_about_the_task_is_not_changed(
-    language: str, old: str, said: str
+    language: str, old: str, statement: str
 ) -> None:
-    assert swap_value(old, said, language) == ""
+    assert swap_value(old, statement, language) == ""

@@ -116,8 +116,8 @@ def test_a_correction_of_the_turn_before_is_saved_only_with_its_subject(half: st
     for line in (line for line in lines if not line.startswith("#")):
         who, earlier, correction, wanted = line.split("|")
         earlier = earlier.replace("\\n", "\n")
-        said = UserMessage(content=earlier) if who == "user" else AssistantMessage(content=earlier)
-        learned = [one.content.rstrip(".") for one in find_corrected_statements(correction, [said])]
+        statement = UserMessage(content=earlier) if who == "user" else AssistantMessage(content=earlier)
+        learned = [one.content.rstrip(".") for one in find_corrected_statements(correction, [statement])]
         wrong += [line for content in learned if content != wanted]
         missed += [line] if wanted and wanted not in learned else []
     assert not wrong
@@ -166,8 +166,8 @@ def test_a_correction_of_a_value_not_in_memory_is_saved(tmp_path: Path, server: 
 
 
 def test_a_correction_of_an_unknown_subject_is_not_saved(tmp_path: Path, server: ChatServer) -> None:
-    said = ["create an index with 4 shards", "nope, 8 shards", "should read CHF"]
-    assert converse(tmp_path, server, said) == ([], [])
+    texts = ["create an index with 4 shards", "nope, 8 shards", "should read CHF"]
+    assert converse(tmp_path, server, texts) == ([], [])
 
 
 def test_a_statement_of_the_model_corrected_by_the_user_is_saved_once(tmp_path: Path, server: ChatServer) -> None:
@@ -179,18 +179,18 @@ def test_a_statement_of_the_model_corrected_by_the_user_is_saved_once(tmp_path: 
 def test_a_correction_of_something_else_in_the_conversation_replaces_nothing(
     tmp_path: Path, server: ChatServer
 ) -> None:
-    said = ["remember that the worker port is 7001", "write a server that listens on 8000", "make that 8005"]
-    assert converse(tmp_path, server, said) == (["the worker port is 7001"], [])
+    texts = ["remember that the worker port is 7001", "write a server that listens on 8000", "make that 8005"]
+    assert converse(tmp_path, server, texts) == (["the worker port is 7001"], [])
 
 
 def test_consolidation_does_not_read_it_as_a_correction_of_a_memory_either(tmp_path: Path, server: ChatServer) -> None:
-    said = ["remember that the upload limit is 20 MB", "generate a test file of 10 MB", "25 MB, sorry"]
-    assert converse(tmp_path, server, said) == (["the upload limit is 20 MB"], [])
+    texts = ["remember that the upload limit is 20 MB", "generate a test file of 10 MB", "25 MB, sorry"]
+    assert converse(tmp_path, server, texts) == (["the upload limit is 20 MB"], [])
 
 
 def test_clio_asks_if_it_is_uncertain_what_is_corrected(tmp_path: Path, server: ChatServer) -> None:
-    said = ["remember that the worker port is 7001", "explain the parser", "actually 8005"]
-    facts, questions = converse(tmp_path, server, said)
+    texts = ["remember that the worker port is 7001", "explain the parser", "actually 8005"]
+    facts, questions = converse(tmp_path, server, texts)
     assert facts == ["the worker port is 7001"]
     assert questions == ["Replace “the worker port is 7001” with “the worker port is 8005” in memory?"]
 
@@ -203,8 +203,8 @@ def test_a_correction_that_fits_several_memories_replaces_none(tmp_path: Path, s
 
 
 def test_scratch_that_withdraws_the_statement_before(tmp_path: Path, server: ChatServer) -> None:
-    said = ["remember that releases happen on Tuesdays", "remember that the cache lives in Redis", "scratch that"]
-    assert converse(tmp_path, server, said) == (["releases happen on Tuesdays"], [])
+    texts = ["remember that releases happen on Tuesdays", "remember that the cache lives in Redis", "scratch that"]
+    assert converse(tmp_path, server, texts) == (["releases happen on Tuesdays"], [])
 
 
 @pytest.mark.parametrize(
@@ -222,14 +222,14 @@ def test_a_request_that_refers_to_the_message_before_may_give_a_reason(
 
 
 def test_clio_asks_in_chinese_if_the_subject_was_named_before(tmp_path: Path, server: ChatServer) -> None:
-    said = ["记住测试服务器的端口是6000", "看一下测试服务器的端口", "忘掉测试服务器的端口"]
-    facts, questions = converse(tmp_path, server, said)
+    texts = ["记住测试服务器的端口是6000", "看一下测试服务器的端口", "忘掉测试服务器的端口"]
+    facts, questions = converse(tmp_path, server, texts)
     assert (facts, len(questions)) == (["测试服务器的端口是6000"], 1)
 
 
 def test_clio_asks_if_a_request_to_forget_may_be_about_the_task(tmp_path: Path, server: ChatServer) -> None:
-    said = ["remember that the cache lives in Redis", "look at the parser and the cache", "forget the cache"]
-    assert converse(tmp_path, server, said) == (["the cache lives in Redis"], ["Forget “the cache lives in Redis”?"])
+    texts = ["remember that the cache lives in Redis", "look at the parser and the cache", "forget the cache"]
+    assert converse(tmp_path, server, texts) == (["the cache lives in Redis"], ["Forget “the cache lives in Redis”?"])
 
 
 @pytest.mark.parametrize("mark", [",", ":", " –", " -", " —", ";"])

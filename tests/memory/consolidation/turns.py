@@ -97,8 +97,8 @@ def _is(finding: Finding, label: tuple[str, str]) -> bool:
 
 
 def _messages(lines: list[str], at: float, message: str) -> Iterator[Message]:
-    said = "\n".join(line[2:] for line in lines if line.startswith("> "))
-    yield UserMessage(content=said, id=message, created=at)
+    user_text = "\n".join(line[2:] for line in lines if line.startswith("> "))
+    yield UserMessage(content=user_text, id=message, created=at)
     closing = next((line[2:] for line in lines if line.startswith("< ")), "Done.")
     for number, line in enumerate(lines):
         if line[:2] not in ("> ", "< "):

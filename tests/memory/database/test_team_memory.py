@@ -408,15 +408,15 @@ def test_no_acknowledged_memory_is_lost_when_postgresql_is_killed_and_restarted(
 def test_imported_memories_are_exported_as_files_that_clio_reads(database: Database, tmp_path: Path) -> None:
     clock = Clock(NOW)
     source = MemoryStore(tmp_path / "one" / ".clio", tmp_path / "home", redact=unchanged, clock=clock)
-    said = Provenance(session="s1", asserted_by="user")
+    provenance = Provenance(session="s1", asserted_by="user")
     for text in ("The port is 5432", "The port is 5433", "We deploy on Fridays"):
         clock.now += 60.0
-        source.add(MemoryDraft(content=text, kind="fact"), said)
+        source.add(MemoryDraft(content=text, kind="fact"), provenance)
     entry = source.add(
-        MemoryDraft(content="make test fails without node", kind="solution", solution="install node"), said
+        MemoryDraft(content="make test fails without node", kind="solution", solution="install node"), provenance
     )
-    source.add(MemoryDraft(content="build, then ship", kind="workflow", steps=("make", "make ship")), said)
-    source.add(MemoryDraft(content="src is formatted", kind="rule", context="src/"), said)
+    source.add(MemoryDraft(content="build, then ship", kind="workflow", steps=("make", "make ship")), provenance)
+    source.add(MemoryDraft(content="src is formatted", kind="rule", context="src/"), provenance)
 
     def read(store: MemoryStore) -> list[MemoryRecord]:
         return [*store.project.records(superseded=True), *store.records(PROJECT_KINDS)]
@@ -445,8 +445,8 @@ def test_imported_memories_are_exported_as_files_that_clio_reads(database: Datab
 
 
 def _meaning(record: MemoryRecord) -> tuple[object, ...]:
-    kind, said = record.kind, record.provenance
-    return (kind, record.line, record.created, record.updated, record.superseded_by, record.confidence, said)
+    kind, provenance = record.kind, record.provenance
+    return (kind, record.line, record.created, record.updated, record.superseded_by, record.confidence, provenance)
 
 
 def test_a_fact_already_in_the_project_confirms_the_entry(database: Database) -> None:
@@ -504,12 +504,12 @@ def test_the_database_can_be_configured_without_a_password_on_the_command_line()
 
 
 def test_an_unusable_database_is_explained_in_one_sentence(cluster: Cluster) -> None:
-    for url, said in (
+    for url, message in (
         (cluster.url("missing"), "missing"),
         (cluster.url("postgres", user="nobody_known"), "nobody_known"),
         ("postgresql://clio@127.0.0.1:1/team", "127.0.0.1"),
     ):
-        with pytest.raises(ClioError, match=said) as raised:
+        with pytest.raises(ClioError, match=message) as raised:
             open_database(url, retry_s=1e6)  # an error at the start is reported at once
         assert "--database" in str(raised.value) and "\n" not in str(raised.value)
 

@@ -335,7 +335,7 @@ def test_prohibitions_in_japanese_and_chinese(text: str, term: str | None) -> No
 
 
 @pytest.mark.parametrize(
-    ("limit", "said", "is_lifted"),
+    ("limit", "statement", "is_lifted"),
     [
         ("マイグレーションは絶対に変更しないで", "これからはマイグレーションを変更してもいいです。", True),
         ("必ず CHANGELOG を更新してください", "もう CHANGELOG を更新しなくていい。", True),
@@ -349,8 +349,8 @@ def test_prohibitions_in_japanese_and_chinese(text: str, term: str | None) -> No
         ("nunca use sudo", "A proibição do sudo não vale hoje.", False),
     ],
 )
-def test_permissions_and_duties_are_revoked_in_any_language(limit: str, said: str, is_lifted: bool) -> None:
-    assert any(compare_limit(limit, one) for one in find_withdrawals(said)) is is_lifted
+def test_permissions_and_duties_are_revoked_in_any_language(limit: str, statement: str, is_lifted: bool) -> None:
+    assert any(compare_limit(limit, one) for one in find_withdrawals(statement)) is is_lifted
 
 
 def test_a_name_with_a_leading_dot_keeps_the_dot() -> None:

@@ -42,7 +42,7 @@ def test_the_file_adds_and_changes_scenarios(tmp_path: Path, indent: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("coding: 3\n", ":1: coding must be a list of keywords, or contain keywords and aliases, not '3'"),
         ("- coding\n", ":1: expected lines such as"),
@@ -59,9 +59,9 @@ def test_the_file_adds_and_changes_scenarios(tmp_path: Path, indent: str) -> Non
         ("\x00", "control characters"),
     ],
 )
-def test_a_wrong_file_gives_an_error_message(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_file_gives_an_error_message(tmp_path: Path, text: str, message: str) -> None:
     found = book(tmp_path, text)
-    assert said in found.problem
+    assert message in found.problem
     assert "scenarios.yaml" in found.problem
     assert mentions(found.problem, "built-in task types apply")
     assert set(found.names) == set(BUILT_IN)

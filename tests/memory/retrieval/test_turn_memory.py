@@ -244,9 +244,9 @@ def test_recall_has_a_budget_and_drops_the_oldest_first(tmp_path: Path, window: 
         assert len(desk.contents(f"what is subject{number}abc?")) == 1
     desk.trim()
     fragment = desk.turn("something else")["memories"]
-    told = re.findall(r"subject(\d+)abc", fragment.text)
-    assert told == [str(number) for number in range(40 - len(told), 40)]
-    assert 1 <= len(told) < 10
+    recalled = re.findall(r"subject(\d+)abc", fragment.text)
+    assert recalled == [str(number) for number in range(40 - len(recalled), 40)]
+    assert 1 <= len(recalled) < 10
     assert len(fragment.text) / 4 <= max(300 * window / 32_768, 100)
     desk.session.close()
 

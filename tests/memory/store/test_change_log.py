@@ -79,8 +79,8 @@ def test_a_record_changed_since_is_kept_and_the_rest_is_undone(logs: ScopeLogs) 
         for what in ("first", "second", "third"):
             note(logs.project, what)
     taken, revert = reverted("second")
-    said = undo_last(logs, revert)
-    assert mentions(said, "Undone", "sleep", "2 changes", "Not undone: 1 change", "“second”")
+    report = undo_last(logs, revert)
+    assert mentions(report, "Undone", "sleep", "2 changes", "Not undone: 1 change", "“second”")
     assert taken == ["third", "first"]
     assert logs.last() is None
 
@@ -176,9 +176,9 @@ def test_of_a_large_group_the_newest_part_can_be_undone(logs: ScopeLogs, monkeyp
             logs.project.append(new_change("note", f"part {number}", at=0.0, before="x" * 100))
     assert logs.project.path.stat().st_size <= 40_000
     taken, revert = reverted()
-    said = undo_last(logs, revert)
+    report = undo_last(logs, revert)
     assert taken[0] == "part 399" and len(taken) < 200
-    assert said.endswith(f"{400 - len(taken)} changes can no longer be undone.")
+    assert report.endswith(f"{400 - len(taken)} changes can no longer be undone.")
 
 
 def test_the_newest_changes_can_be_undone_in_order(log: ChangeLog, monkeypatch: pytest.MonkeyPatch) -> None:

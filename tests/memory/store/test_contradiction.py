@@ -80,8 +80,8 @@ def test_three_variants_are_kept_then_the_weakest_is_dropped(time: Time) -> None
     assert time.say(AT.format(8085), "tool", 0.1).action == "dropped"
     assert time.logs.last() == before, "nothing was changed that could be undone"
     assert (holding(time), variants(time, id)) == (["8080"], ["8081", "8083", "8084"])
-    said = {version.record.content[-4:] for version in time.memories.history(id)}
-    assert said == {"8080", "8081", "8082", "8083", "8084", "8085"}, "nothing that was said is lost"
+    endings = {version.record.content[-4:] for version in time.memories.history(id)}
+    assert endings == {"8080", "8081", "8082", "8083", "8084", "8085"}, "nothing that was said is lost"
 
 
 def test_a_variant_is_never_recalled_automatically_and_is_labelled_in_searches(time: Time) -> None:
@@ -180,10 +180,10 @@ def test_a_statement_of_the_user_replaces_an_earlier_value_of_any_kind(
 def test_statements_about_different_subjects_are_kept_whatever_their_kinds(
     time: Time, first: Kind, second: Kind
 ) -> None:
-    said = ("exit code 3 means the config is missing", "exit code 4 means the lock is held")
-    for kind, text in zip((first, second), said, strict=True):
+    statements = ("exit code 3 means the config is missing", "exit code 4 means the lock is held")
+    for kind, text in zip((first, second), statements, strict=True):
         time.memories.add(MemoryDraft(kind=kind, content=text), by("user"))
-    assert sorted(record.content for record in time.memories.records(KINDS)) == sorted(said)
+    assert sorted(record.content for record in time.memories.records(KINDS)) == sorted(statements)
 
 
 @pytest.mark.parametrize("who", ["model", "tool"])

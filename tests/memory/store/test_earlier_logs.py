@@ -76,11 +76,11 @@ def test_live_archived_and_stated_memories_are_read(time: Time, earlier: dict[Pa
 def test_every_earlier_change_is_undone_and_the_earlier_files_are_kept(time: Time, earlier: dict[Path, bytes]) -> None:
     assert undo(time).startswith("Undone: the sleep of Monday, 3 changes")
     assert said(time) == LIVE - {"no tabs", "releases happen on Tuesdays", "user works in Berlin"}
-    told: list[str] = []
+    reports: list[str] = []
     with pytest.raises(UserError, match="nothing to undo"):
         while True:
-            told.append(undo(time))
-    assert len(told) == 15
+            reports.append(undo(time))
+    assert len(reports) == 15
     assert said(time) == set()
     assert time.ltm.archived() == ()
     assert unchanged(earlier)

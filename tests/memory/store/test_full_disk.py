@@ -75,9 +75,9 @@ def test_a_change_that_is_not_in_the_file_is_not_reported_as_undone(
         monkeypatch.setattr(os, "write", real)
         is_changed = known(folder) != before
         if len(open_store(folder).logs.undoable()) > changes:
-            said = open_store(folder).undo()
+            report = open_store(folder).undo()
             assert known(folder) == before
-            assert said.startswith("Undone") == is_changed, said
+            assert report.startswith("Undone") == is_changed, report
             never_made += not is_changed
         else:
             assert not is_changed

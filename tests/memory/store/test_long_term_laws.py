@@ -99,14 +99,14 @@ def test_undoing_everything_restores_the_initial_state(changes: list[tuple[Any, 
 def test_no_text_is_ever_lost_and_no_handle_names_two_entries(changes: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / ".clio" / "ltm.json"
-        said: set[str] = set()
+        all_texts: set[str] = set()
         for number, step in enumerate(changes):
             do(path, number, step)
             known = ltm(path).read().entries
             assert len({entry.id for entry in known}) == len(known)
             if step[0] == "add":
-                said |= set(map(normalize_text, words_of(step[1])))
-        assert said <= set(map(normalize_text, leaves(state(path))))
+                all_texts |= set(map(normalize_text, words_of(step[1])))
+        assert all_texts <= set(map(normalize_text, leaves(state(path))))
 
 
 def words_of(draft: MemoryRecord) -> tuple[str, ...]:

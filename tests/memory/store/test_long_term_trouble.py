@@ -115,9 +115,9 @@ def test_no_kill_leaves_a_partial_file_or_loses_a_confirmed_change(tmp_path: Pat
     there: set[str] = set()
     gone: set[str] = set()
     unsure: set[str] = set()
-    said = done.stdout.splitlines()
-    assert sum(not line.startswith("begin ") for line in said) >= 7 * KILLS  # saves, 200 and more
-    for line in said:
+    lines = done.stdout.splitlines()
+    assert sum(not line.startswith("begin ") for line in lines) >= 7 * KILLS  # saves, 200 and more
+    for line in lines:
         state, _, text = line.partition(" ")
         for states in (there, gone, unsure):
             states.discard(text)
@@ -141,9 +141,9 @@ def test_no_kill_leaves_a_partial_file_or_loses_a_confirmed_change(tmp_path: Pat
 @pytest.mark.parametrize("room", [1_500, 4_000, 9_000])
 def test_a_full_disk_gives_an_error_message_and_loses_nothing(tmp_path: Path, room: int) -> None:
     path = tmp_path / "project" / ".clio" / "ltm.json"
-    *said, counts = run(FULL_DISK, str(path), str(room))
-    assert said
-    for sentence in said:
+    *messages, counts = run(FULL_DISK, str(path), str(room))
+    assert messages
+    for sentence in messages:
         assert sentence.startswith("Project memory was not changed: ")
         assert mentions(sentence, "(File too large)", "permissions", "try again")
     added, known, archived = map(int, counts.split())
@@ -160,10 +160,10 @@ def test_a_read_only_folder_gives_an_error_message_and_loses_nothing(public: Pat
     for file in (path, path.with_name(LOG_NAME)):
         file.chmod(0o644)
     path.parent.chmod(0o555)
-    counts, *said = run(READ_ONLY, str(path), str(NOBODY))
+    counts, *messages = run(READ_ONLY, str(path), str(NOBODY))
     assert counts == "1 7"
-    assert len(said) == 2
-    for sentence in said:
+    assert len(messages) == 2
+    for sentence in messages:
         assert mentions(sentence, "not changed", repr(str(path)), "Permission denied")
     assert path.read_bytes() == before
 

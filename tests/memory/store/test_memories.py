@@ -56,9 +56,9 @@ def test_a_fact_of_the_user_is_kept_next_to_one_of_the_project(tmp_path: Path) -
 
 def test_a_memory_the_model_saves_after_clio_in_the_same_session_changes_nothing(tmp_path: Path) -> None:
     memories = make(tmp_path)
-    said = said_by("user", "s1")
-    one = memories.add(MemoryDraft(content="we deploy with make ship", kind="fact", explicit=True), said).record
-    again = memories.add(MemoryDraft(content="we deploy with make ship", kind="discovery"), said)
+    by_user = said_by("user", "s1")
+    one = memories.add(MemoryDraft(content="we deploy with make ship", kind="fact", explicit=True), by_user).record
+    again = memories.add(MemoryDraft(content="we deploy with make ship", kind="discovery"), by_user)
     assert again.is_repetition and again.record == one
     assert "remembered" in memories.undo(), "one undo takes back what was saved"
     assert memories.records() == ()

@@ -253,12 +253,12 @@ def test_a_reopened_store_equals_the_closed_one(
 ) -> None:
     """After any changes another process reads the same, and no text ever remembered is lost."""
     path = tmp_path_factory.mktemp("model") / "memories.json"
-    store, said = TypedStore(path), set[str]()
+    store, texts = TypedStore(path), set[str]()
     for action, words, kind in steps:
         live = store.records()
         if action < 6 or not live:
             store.remember(" ".join(words), kind)
-            said.add(" ".join(words))
+            texts.add(" ".join(words))
         elif action == 6:
             store.forget(live[0].id)
         elif action == 7:
@@ -276,4 +276,4 @@ def test_a_reopened_store_equals_the_closed_one(
     kept = {
         " ".join(sorted(set(record.content.split()))) for record in (*store.records(superseded=True), *store.archived())
     }
-    assert {" ".join(sorted(set(text.split()))) for text in said} <= kept
+    assert {" ".join(sorted(set(text.split()))) for text in texts} <= kept

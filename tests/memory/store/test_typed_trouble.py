@@ -53,9 +53,9 @@ def test_two_processes_lose_nothing_and_a_third_reads_everything(path: Path) -> 
 def test_a_kill_at_any_moment_loses_no_confirmed_change(path: Path) -> None:
     folder = path.parent.parent
     command = [sys.executable, "-m", "tests.memory.store.typed_crash", str(folder), str(KILLS), "3"]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=100).stdout
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=100).stdout
     there, doubtful = set[str](), set[str]()
-    for line in said.splitlines():
+    for line in output.splitlines():
         word, _, text = line.partition(" ")
         {"there": there.add, "begin": doubtful.add, "gone": there.discard}[word](text)
     store = TypedStore(path)

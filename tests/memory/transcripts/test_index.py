@@ -125,7 +125,7 @@ def test_near_vectors_find_work_that_shares_hardly_any_words_with_the_query() ->
 
 def test_a_question_similar_to_the_query_raises_neither_itself_nor_what_follows() -> None:
     turns = ("my knee hurts", "what helps you?", "I bought a lamp")
-    people = SessionDoc(
+    conversation = SessionDoc(
         id="p",
         title="",
         updated=1.0,
@@ -135,7 +135,7 @@ def test_a_question_similar_to_the_query_raises_neither_itself_nor_what_follows(
         ),
     )
     near = {("p", "p-0"): 0.5, ("p", "p-1"): 0.9}
-    first, *_ = index_of(people).search_turns("sickness", near=near)
+    first, *_ = index_of(conversation).search_turns("sickness", near=near)
     assert first.id == "p-0"
 
 

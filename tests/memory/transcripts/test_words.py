@@ -90,7 +90,7 @@ def test_quoted_words_form_a_phrase() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "scope", "said"),
+    ("text", "scope", "expected"),
     [
         ("which session fixed the parser?", "text", ["fixed", "parser"]),
         ("the chat where we fixed it", "text", ["fixed"]),
@@ -104,9 +104,9 @@ def test_quoted_words_form_a_phrase() -> None:
         ("built-in:output", "text", ["built", "output", "builtin"]),
     ],
 )
-def test_the_query_can_name_where_to_search(text: str, scope: str, said: list[str]) -> None:
+def test_the_query_can_name_where_to_search(text: str, scope: str, expected: list[str]) -> None:
     assert parse_query(text).scope == scope
-    assert terms(text) == said
+    assert terms(text) == expected
 
 
 def test_a_pasted_page_is_a_query_of_its_first_words() -> None:
