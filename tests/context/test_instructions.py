@@ -22,20 +22,20 @@ class InstructionFiles:
     """A repository `shop` in a user's home folder, next to clio's own folder."""
 
     def __init__(self, home: Path) -> None:
-        self.person = home
+        self.home_folder = home
         self.home = home / ".clio"
         self.project = home / "shop"
         (self.project / ".git").mkdir(parents=True)
 
     def write(self, name: str, text: str) -> Path:
-        path = self.person / name
+        path = self.home_folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 
     def find(self, project: str = "shop", start: str | None = None) -> Instructions:
-        where = self.person / start if start else None
-        return find_instructions(self.person / project, user_home=self.person, home=self.home, start=where)
+        where = self.home_folder / start if start else None
+        return find_instructions(self.home_folder / project, user_home=self.home_folder, home=self.home, start=where)
 
     def told(self, project: str = "shop", start: str | None = None) -> list[tuple[str, str]]:
         return [(file.source, file.text) for file in self.find(project, start).files]
@@ -118,7 +118,7 @@ def test_imports_follow_their_importer_once_each(files: InstructionFiles) -> Non
 def test_a_repository_cannot_import_files_outside_it(files: InstructionFiles) -> None:
     files.write(".ssh/id", "secret")
     files.write("shop/AGENTS.md", "@~/.ssh/id @../.ssh/id @link.md")
-    (files.project / "link.md").symlink_to(files.person / ".ssh" / "id")
+    (files.project / "link.md").symlink_to(files.home_folder / ".ssh" / "id")
     found = files.find()
     assert [file.source for file in found.files] == ["AGENTS.md"]
     assert len(found.problems) == 3
@@ -175,7 +175,7 @@ def make_folder_instructions(
 ) -> FolderInstructions:
     return FolderInstructions(
         files.project,
-        files.person,
+        files.home_folder,
         TokenEstimator(),
         start=files.project / start,
         redact=lambda text: text.replace("hunter2", "[gone]"),

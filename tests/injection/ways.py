@@ -230,9 +230,9 @@ def _meet(talk: Callable[[PromptIO], Coroutine[Any, Any, object]], keys: str, *,
 
     kind = ReaderPromptIO if aloud else PromptIO
     with create_pipe_input() as keyboard:
-        desk = kind(stream, LIVE, lambda: _SIZE, nothing, lambda: None, keyboard=keyboard)
-        desk.questions = cast(Questions, _Keys(stream, keys))
-        asyncio.run(asyncio.wait_for(talk(desk), 10))
+        prompt_io = kind(stream, LIVE, lambda: _SIZE, nothing, lambda: None, keyboard=keyboard)
+        prompt_io.questions = cast(Questions, _Keys(stream, keys))
+        asyncio.run(asyncio.wait_for(talk(prompt_io), 10))
     return stream.getvalue()
 
 
@@ -255,8 +255,8 @@ def actions(text: str) -> Iterator[Action]:
 
 def _approval(aloud: bool) -> Way:
     def way(text: str) -> str:
-        async def talk(desk: PromptIO) -> None:
-            approver = TerminalApprover(desk, lambda path: str(path.relative_to(ROOT)))
+        async def talk(prompt_io: PromptIO) -> None:
+            approver = TerminalApprover(prompt_io, lambda path: str(path.relative_to(ROOT)))
             for action in actions(text):
                 verdict = Ask(risk="high", reason=text, rule=text)
                 await approver.ask(ApprovalRequest(title=text, action=action, verdict=verdict))
@@ -268,7 +268,7 @@ def _approval(aloud: bool) -> Way:
 
 def _model_asks(aloud: bool) -> Way:
     def way(text: str) -> str:
-        return _meet(lambda desk: TerminalAsker(desk).ask(text, (text, text)), "1", aloud=aloud)
+        return _meet(lambda prompt_io: TerminalAsker(prompt_io).ask(text, (text, text)), "1", aloud=aloud)
 
     return way
 
@@ -277,7 +277,7 @@ def _commit(text: str) -> str:
     proposed = ProposedCommit(
         message=text, files=(CommitFileRow("M", text, "+1"),), stat="1 file", target=text, trailer=text
     )
-    return _meet(lambda desk: CommitReviewer(desk).ask_about_commit(proposed, lambda: text), "dn")
+    return _meet(lambda prompt_io: CommitReviewer(prompt_io).ask_about_commit(proposed, lambda: text), "dn")
 
 
 def _notification(text: str) -> str:

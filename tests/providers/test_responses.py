@@ -418,7 +418,7 @@ def test_refused_reasoning_items_are_dropped_and_later_ones_sent_back(number: in
     with ChatServer([reasons([("git", {})])], responses=True) as server:
         client = ResponsesClient(server)
 
-        async def story() -> None:
+        async def run_turns() -> None:
             provider = make_provider(client._config, {})  # type: ignore[attr-defined]
             origin = f"responses 127.0.0.1:{server.port} test-model"
             history: list[Message] = [HI]
@@ -430,7 +430,7 @@ def test_refused_reasoning_items_are_dropped_and_later_ones_sent_back(number: in
                 history += [message, *(ToolMessage(tool_call_id=call.id, content="ok") for call in message.tool_calls)]
             await provider.close()
 
-        asyncio.run(story())
+        asyncio.run(run_turns())
     counts = [sum(row.get("type") == "reasoning" for row in sent.body["input"]) for sent in server.requests]
     assert counts == [0, 1, 0, 1]
     assert all(sent.body["reasoning"]["effort"] == "high" for sent in server.requests)

@@ -17,7 +17,7 @@ def field() -> Iterator[AttackField]:
 
 
 @pytest.fixture(params=["bwrap", "landlock"], scope="session")
-def held(request: pytest.FixtureRequest, field: AttackField) -> Iterator[Sandbox]:
+def working_sandbox(request: pytest.FixtureRequest, field: AttackField) -> Iterator[Sandbox]:
     """A sandbox that works at one level."""
     level: SandboxLevel = request.param
     if REASONS[level]:

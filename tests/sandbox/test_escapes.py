@@ -80,20 +80,22 @@ def surroundings(field: AttackField, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("attack", FILES.values(), ids=FILES.keys())
-def test_nothing_outside_changes(held: Sandbox, field: AttackField, attack: str) -> None:
+def test_nothing_outside_changes(working_sandbox: Sandbox, field: AttackField, attack: str) -> None:
     before = field.intact()
-    field.run(held, attack)
+    field.run(working_sandbox, attack)
     assert field.intact() == before
     assert not Path("x-from-inside").exists()
 
 
 @pytest.mark.sampled(14)
 @pytest.mark.parametrize("attack", DECIDING.values(), ids=DECIDING.keys())
-def test_files_that_decide_which_programs_run_are_unchanged(held: Sandbox, field: AttackField, attack: str) -> None:
+def test_files_that_decide_which_programs_run_are_unchanged(
+    working_sandbox: Sandbox, field: AttackField, attack: str
+) -> None:
     before = field.intact()
-    _, _, note = field.run(held, attack)
+    _, _, note = field.run(working_sandbox, attack)
     assert field.intact() == before
-    assert note or held.known != "landlock", "nobody was told"
+    assert note or working_sandbox.known != "landlock", "nobody was told"
     field.git("status")
 
 
@@ -190,20 +192,24 @@ def python(code: str) -> str:
     return f'/usr/bin/env python3 -S -c "{code}"'
 
 
-def test_the_network_is_unreachable(held: Sandbox, field: AttackField, port: Listener) -> None:
-    process, _, note = field.run(held, python(CONNECT.format(family="AF_INET", address=port.socket.getsockname())))
+def test_the_network_is_unreachable(working_sandbox: Sandbox, field: AttackField, port: Listener) -> None:
+    process, _, note = field.run(
+        working_sandbox, python(CONNECT.format(family="AF_INET", address=port.socket.getsockname()))
+    )
     assert process.exit_code == 1, process.output.text()
     assert port.came == 0
     assert "sandbox" in note
 
 
-def test_options_that_start_other_programs_are_removed(held: Sandbox, field: AttackField, tmp_path: Path) -> None:
+def test_options_that_start_other_programs_are_removed(
+    working_sandbox: Sandbox, field: AttackField, tmp_path: Path
+) -> None:
     path, abstract = f"/tmp/clio-door-{new_id()}", f"\0clio-{new_id()}"
     listeners = [Listener(socket.AF_UNIX, path), Listener(socket.AF_UNIX, abstract)]
     try:
         for address in (path, abstract):
             code = CONNECT.format(family="AF_UNIX", address=address).replace("\\x00", "\\\\x00")
-            process, _, _ = field.run(held, python(code))
+            process, _, _ = field.run(working_sandbox, python(code))
             assert process.exit_code == 1, process.output.text()
         assert [listener.came for listener in listeners] == [0, 0]
     finally:
@@ -212,33 +218,35 @@ def test_options_that_start_other_programs_are_removed(held: Sandbox, field: Att
         Path(path).unlink()
 
 
-def test_no_other_kind_of_socket_and_none_for_another_machine_can_be_opened(held: Sandbox, field: AttackField) -> None:
+def test_no_other_kind_of_socket_and_none_for_another_machine_can_be_opened(
+    working_sandbox: Sandbox, field: AttackField
+) -> None:
     ring = "import ctypes; print(ctypes.CDLL(None, use_errno=True).syscall(425, 1, ctypes.create_string_buffer(120)))"
-    process, _, _ = field.run(held, python(ring))
-    if held.known == "landlock":
+    process, _, _ = field.run(working_sandbox, python(ring))
+    if working_sandbox.known == "landlock":
         assert process.output.text() == "-1\n"
     else:
         assert process.exit_code == 0  # its sockets belong to the network of the sandbox, which leads nowhere
 
 
-def test_kernel_settings_cannot_be_opened(held: Sandbox, field: AttackField) -> None:
+def test_kernel_settings_cannot_be_opened(working_sandbox: Sandbox, field: AttackField) -> None:
     """They are only opened: if root runs the tests, a write would change the machine."""
     for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/sys/kernel/uevent_helper"):
         if Path(path).exists():
-            process, _, _ = field.run(held, f"exec 3>>{path}")
+            process, _, _ = field.run(working_sandbox, f"exec 3>>{path}")
             assert process.exit_code == 1, path
-    process, _, _ = field.run(held, "mknod disk b 8 0 || mknod memory c 1 1 || date --set=@0")
+    process, _, _ = field.run(working_sandbox, "mknod disk b 8 0 || mknod memory c 1 1 || date --set=@0")
     assert process.exit_code == 1
 
 
-def test_clio_can_be_neither_ended_nor_read(held: Sandbox, field: AttackField) -> None:
-    process, _, _ = field.run(held, "kill -0 $CLIO")
+def test_clio_can_be_neither_ended_nor_read(working_sandbox: Sandbox, field: AttackField) -> None:
+    process, _, _ = field.run(working_sandbox, "kill -0 $CLIO")
     assert process.exit_code == 1
     trace = "import ctypes, os; print(ctypes.CDLL(None).ptrace(16, int(os.environ['CLIO']), 0, 0))"
-    process, _, _ = field.run(held, python(trace))
+    process, _, _ = field.run(working_sandbox, python(trace))
     assert process.output.text() == "-1\n"
 
 
-def test_nothing_can_be_typed_into_the_terminal(held: Sandbox, field: AttackField) -> None:
-    process, _, _ = field.run(held, "echo x > /dev/tty")
+def test_nothing_can_be_typed_into_the_terminal(working_sandbox: Sandbox, field: AttackField) -> None:
+    process, _, _ = field.run(working_sandbox, "echo x > /dev/tty")
     assert process.exit_code == 1

@@ -49,32 +49,32 @@ SPRING = {
 
 
 @pytest.fixture(scope="module")
-def trap(tmp_path_factory: pytest.TempPathFactory) -> HostileRepository:
+def repository(tmp_path_factory: pytest.TempPathFactory) -> HostileRepository:
     return HostileRepository(tmp_path_factory.mktemp("trap"))
 
 
 @pytest.fixture(scope="module")
-def root(trap: HostileRepository) -> Path:
+def root(repository: HostileRepository) -> Path:
     """Return the repository as unpacked from an archive."""
-    return trap.copied(trap.root.parent / "copy")
+    return repository.copied(repository.root.parent / "copy")
 
 
 @pytest.fixture(autouse=True)
-def check_no_trap_ran(trap: HostileRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_no_trap_ran(repository: HostileRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
-    trap.forget()
+    repository.forget()
 
 
-def test_the_traps_work(trap: HostileRepository, tmp_path: Path) -> None:
+def test_the_traps_work(repository: HostileRepository, tmp_path: Path) -> None:
     for number, (words, expected) in enumerate(SPRING.items()):
-        plainly(trap.copied(tmp_path / str(number)), *words.split())
-        assert {f"project:{name}" for name in expected.split(",")} <= trap.find_run_traps(), words
-        assert words != "status" or "part:filter.trap.clean" in trap.find_run_traps()
-        trap.forget()
+        plainly(repository.copied(tmp_path / str(number)), *words.split())
+        assert {f"project:{name}" for name in expected.split(",")} <= repository.find_run_traps(), words
+        assert words != "status" or "part:filter.trap.clean" in repository.find_run_traps()
+        repository.forget()
 
 
-def test_queries_of_the_model_start_no_program(trap: HostileRepository, root: Path) -> None:
+def test_queries_of_the_model_start_no_program(repository: HostileRepository, root: Path) -> None:
     tool = GitTool(Workspace(root), 20)
 
     async def look() -> list[str]:
@@ -83,10 +83,10 @@ def test_queries_of_the_model_start_no_program(trap: HostileRepository, root: Pa
 
     seen = asyncio.run(look())
     assert "six" in seen[1]
-    assert trap.find_run_traps() == set()
+    assert repository.find_run_traps() == set()
 
 
-def test_queries_of_clio_start_no_program(trap: HostileRepository, root: Path) -> None:
+def test_queries_of_clio_start_no_program(repository: HostileRepository, root: Path) -> None:
     assert asyncio.run(WorkingTree(root).read()) is not None
     assert read_git_activity(root) is not None
     find_ignore_problem(root)
@@ -102,60 +102,62 @@ def test_queries_of_clio_start_no_program(trap: HostileRepository, root: Path) -
         root, root.parent, TokenEstimator(), start=root, redact=lambda text: text, window_tokens=100_000
     )
     assert "be kind" in below.render_for(ReadFiles(paths=(root / "deep" / "a",)))
-    assert trap.find_run_traps() == set()
+    assert repository.find_run_traps() == set()
 
 
-def test_queries_before_a_commit_start_no_program(trap: HostileRepository, root: Path) -> None:
+def test_queries_before_a_commit_start_no_program(repository: HostileRepository, root: Path) -> None:
     state = read_state(root)
     diff_staged(state)
     assert "six" in diff_unstaged(state, state.unstaged).text
     diff_between(root, "HEAD~1", "HEAD")
     list_worktrees(root)
     assert {value.key for value in list_repository_programs(root)} >= {"git filter.trap.clean", "git hook pre-commit"}
-    assert trap.find_run_traps() == set()
+    assert repository.find_run_traps() == set()
 
 
-def test_missing_objects_are_not_fetched(trap: HostileRepository, root: Path) -> None:
+def test_missing_objects_are_not_fetched(repository: HostileRepository, root: Path) -> None:
     with pytest.raises(UserError, match="git diff failed"):
         diff_between(root, "HEAD~3", "HEAD")
-    assert trap.find_run_traps() == set()
+    assert repository.find_run_traps() == set()
 
 
-def test_reading_what_a_command_committed_starts_nothing(trap: HostileRepository, root: Path) -> None:
+def test_reading_what_a_command_committed_starts_nothing(repository: HostileRepository, root: Path) -> None:
     tool = RunCommandTool(Workspace(root), JobTable(), 20)
 
     async def go() -> None:
         await tool.prepare(RunCommandArgs(command="git commit --help > /dev/null; true")).run(lambda line: None)
 
     asyncio.run(go())
-    assert trap.find_run_traps() == set()
+    assert repository.find_run_traps() == set()
 
 
-def test_a_checkout_that_runs_programs_needs_trust(trap: HostileRepository, root: Path, tmp_path: Path) -> None:
+def test_a_checkout_that_runs_programs_needs_trust(repository: HostileRepository, root: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"config trust"):
         open_worktree(root, "side", lambda top: check_programs(top, TrustStore(tmp_path), root, "a new worktree"))
-    assert trap.find_run_traps() == set()
+    assert repository.find_run_traps() == set()
     assert not (root.parent / "copy-side").exists()
     TrustStore(tmp_path).add_all(root, list_repository_programs(root))
     open_worktree(root, "side", lambda top: check_programs(top, TrustStore(tmp_path), root, "a new worktree"))
-    assert "project:hook post-checkout" in trap.find_run_traps()
+    assert "project:hook post-checkout" in repository.find_run_traps()
 
 
-def test_a_repository_that_git_finds_in_a_folder_of_files_starts_nothing(trap: HostileRepository, root: Path) -> None:
+def test_a_repository_that_git_finds_in_a_folder_of_files_starts_nothing(
+    repository: HostileRepository, root: Path
+) -> None:
     """The files of a bare repository can be cloned like any others, with its configuration."""
     folder = root / "bare"
-    shutil.copytree(trap.root / ".git", folder)
+    shutil.copytree(repository.root / ".git", folder)
     with (folder / "config").open("a", encoding="utf-8") as file:
         file.write("[core]\n\tbare = false\n\tworktree = ..\n")
     plainly(folder, "status")
-    assert "project:filter.trap.clean" in trap.find_run_traps()
-    trap.forget()
+    assert "project:filter.trap.clean" in repository.find_run_traps()
+    repository.forget()
     assert read_git_activity(folder) is not None
-    assert trap.find_run_traps() == set()
+    assert repository.find_run_traps() == set()
 
 
 def test_a_filter_added_later_is_noticed(
-    trap: HostileRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: HostileRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer is cached only as long as no file changes that could change it."""
     root = make(tmp_path / "kept", {"a.x": "one\n", ".gitattributes": "*.x filter=late\n"})
@@ -163,10 +165,10 @@ def test_a_filter_added_later_is_noticed(
     os.utime(root / "a.x", (1, 1))
     monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the configuration were old
     assert list_filter_options(root) == list_filter_options(root) == []
-    write(root, {"late": f'[filter "late"]\n\tclean = echo late >> {trap.log}; cat\n'})
+    write(root, {"late": f'[filter "late"]\n\tclean = echo late >> {repository.log}; cat\n'})
     assert "filter.late.clean=" in list_filter_options(root)
     assert read_git_activity(root) is not None
-    assert trap.find_run_traps() == set()
+    assert repository.find_run_traps() == set()
 
 
 def test_one_query_to_git_is_enough_for_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,25 +43,33 @@ def tidy(field: AttackField) -> None:
     field.tidy()
 
 
-def text(held: Sandbox, field: AttackField, command: str) -> str:
-    process, _, _ = field.run(held, command)
+def text(working_sandbox: Sandbox, field: AttackField, command: str) -> str:
+    process, _, _ = field.run(working_sandbox, command)
     return process.output.text().strip()
 
 
-def test_ordinary_work_is_possible(held: Sandbox, field: AttackField) -> None:
-    assert text(held, field, "mkdir -p src; echo one > src/a; ln src/a b; mv b src/c; cat src/c") == "one"
-    assert text(held, field, "git add src && git commit -qm first --allow-empty && git log --format=%s -1") == "first"
-    assert text(held, field, f"cat {field.outside}/file") == "safe"
-    assert text(held, field, f"echo x > {field.home}/.cache/a && cat {field.home}/.cache/a") == "x"
+def test_ordinary_work_is_possible(working_sandbox: Sandbox, field: AttackField) -> None:
+    assert text(working_sandbox, field, "mkdir -p src; echo one > src/a; ln src/a b; mv b src/c; cat src/c") == "one"
     assert (
-        text(held, field, "echo x > $(mktemp -p ${TMPDIR:-/tmp} held-XXXX) && echo made; rm -f /tmp/held-*") == "made"
+        text(working_sandbox, field, "git add src && git commit -qm first --allow-empty && git log --format=%s -1")
+        == "first"
+    )
+    assert text(working_sandbox, field, f"cat {field.outside}/file") == "safe"
+    assert text(working_sandbox, field, f"echo x > {field.home}/.cache/a && cat {field.home}/.cache/a") == "x"
+    assert (
+        text(working_sandbox, field, "echo x > $(mktemp -p ${TMPDIR:-/tmp} held-XXXX) && echo made; rm -f /tmp/held-*")
+        == "made"
     )
     assert (
-        text(held, field, "echo | sh -c 'exit 3'; echo $?; exec 2>/dev/null; echo x > /dev/null && echo null")
+        text(
+            working_sandbox, field, "echo | sh -c 'exit 3'; echo $?; exec 2>/dev/null; echo x > /dev/null && echo null"
+        )
         == "3\nnull"
     )
-    assert text(held, field, "yes | head -1; seq 100000 | head -1") == "y\n1"  # each ends when its reader does
-    process, _, note = field.run(held, "exit 7")
+    assert (
+        text(working_sandbox, field, "yes | head -1; seq 100000 | head -1") == "y\n1"
+    )  # each ends when its reader does
+    process, _, note = field.run(working_sandbox, "exit 7")
     assert (process.exit_code, note, process.left_behind) == (7, "", False)
 
 
@@ -155,33 +163,35 @@ def test_a_separate_tmp_is_reported_to_the_user_each_time_and_to_the_model_once(
     sandbox.close()
 
 
-def test_configured_folders_are_writable(held: Sandbox, field: AttackField) -> None:
-    level = held.choice
+def test_configured_folders_are_writable(working_sandbox: Sandbox, field: AttackField) -> None:
+    level = working_sandbox.choice
     more = field.sandbox(level, write=(str(field.outside / "deep"),), caches=False)
     assert text(more, field, f"echo x > {field.outside}/deep/a && cat {field.outside}/deep/a") == "x"
     assert text(more, field, f"echo x > {field.home}/.cache/b && cat {field.home}/.cache/b") != "x"
     (field.outside / "deep" / "a").unlink()
     more.close()
     reached = field.sandbox(level, network=True)
-    if held.known == "bwrap":
+    if working_sandbox.known == "bwrap":
         assert text(reached, field, "readlink /proc/self/ns/net") == str(Path("/proc/self/ns/net").readlink())
     else:
         assert text(reached, field, "/usr/bin/env python3 -S -c 'import socket; socket.socket(); print(1)'") == "1"
     reached.close()
 
 
-def test_a_time_limit_leaves_time_for_cleanup(held: Sandbox, field: AttackField) -> None:
-    process, late, _ = field.run(held, "trap 'echo cleaned; exit' TERM; echo ready; while :; do sleep 0.02; done", 0.4)
+def test_a_time_limit_leaves_time_for_cleanup(working_sandbox: Sandbox, field: AttackField) -> None:
+    process, late, _ = field.run(
+        working_sandbox, "trap 'echo cleaned; exit' TERM; echo ready; while :; do sleep 0.02; done", 0.4
+    )
     assert late
     assert process.output.text().endswith("cleaned\n")
 
 
-def test_an_interrupt_ends_all_processes(held: Sandbox, field: AttackField) -> None:
+def test_an_interrupt_ends_all_processes(working_sandbox: Sandbox, field: AttackField) -> None:
     mark = f"19.{os.getpid()}"
 
     async def go() -> None:
         running = asyncio.ensure_future(
-            run_sandboxed(f"trap '' TERM; sleep {mark} & sleep {mark}", field.project, held, timeout_s=20)
+            run_sandboxed(f"trap '' TERM; sleep {mark} & sleep {mark}", field.project, working_sandbox, timeout_s=20)
         )
         await wait_until_async(lambda: len(alive(mark)) >= 2)
         running.cancel()
@@ -202,11 +212,13 @@ def alive(mark: str) -> list[str]:
     return found
 
 
-def test_processes_that_left_their_session_are_ended_too_and_reported(held: Sandbox, field: AttackField) -> None:
+def test_processes_that_left_their_session_are_ended_too_and_reported(
+    working_sandbox: Sandbox, field: AttackField
+) -> None:
     mark = f"18.{os.getpid()}"
-    assert "left running were stopped" in text(held, field, f"setsid sleep {mark} & sleep 0.1; echo done")
+    assert "left running were stopped" in text(working_sandbox, field, f"setsid sleep {mark} & sleep 0.1; echo done")
     assert alive(mark) == []
-    assert text(held, field, "true & wait; echo done") == "done"
+    assert text(working_sandbox, field, "true & wait; echo done") == "done"
 
 
 STUBBORN = {
@@ -217,26 +229,28 @@ STUBBORN = {
 
 
 @pytest.mark.parametrize("line", STUBBORN.values(), ids=STUBBORN.keys())
-def test_no_remaining_process_can_plant_a_hook(held: Sandbox, field: AttackField, line: str) -> None:
+def test_no_remaining_process_can_plant_a_hook(working_sandbox: Sandbox, field: AttackField, line: str) -> None:
     before, mark = field.intact(), f"16.{os.getpid()}"
     loop = (
         f"echo x > .git/hooks/post-merge; touch began; while :; do sleep {mark}; echo x > .git/hooks/post-merge; done"
     )
     line = line.format(loop=loop)
-    process, _, _ = field.run(held, f"{line}; until [ -e began ]; do sleep 0.01; done")
+    process, _, _ = field.run(working_sandbox, f"{line}; until [ -e began ]; do sleep 0.01; done")
     assert process.exit_code == 0, process.output.text()
     assert alive(mark) == []
     assert field.intact() == before
 
 
-def test_a_chain_of_short_lived_processes_is_ended_too(held: Sandbox, field: AttackField) -> None:
+def test_a_chain_of_short_lived_processes_is_ended_too(working_sandbox: Sandbox, field: AttackField) -> None:
     # Each of these processes lives for a millisecond and starts the next one.
     code = "import os, time\nwhile True:\n  time.sleep(0.001)\n  if os.fork(): os._exit(0)\n  os.setsid()"
     code += "\n  open('tail', 'a').write('x')"
-    process, _, _ = field.run(held, f"/usr/bin/env python3 -S -c {shlex.quote(code)} & until [ -s tail ]; do :; done")
+    process, _, _ = field.run(
+        working_sandbox, f"/usr/bin/env python3 -S -c {shlex.quote(code)} & until [ -s tail ]; do :; done"
+    )
     assert process.exit_code == 0, process.output.text()
     size = (field.project / "tail").stat().st_size
-    field.run(held, "sleep 0.1")
+    field.run(working_sandbox, "sleep 0.1")
     assert (field.project / "tail").stat().st_size == size
 
 
@@ -251,9 +265,9 @@ def test_a_signal_that_ends_a_command_is_reported_and_does_not_end_its_superviso
     sandbox.close()
 
 
-def test_when_clio_ends_all_processes_end(held: Sandbox, field: AttackField) -> None:
+def test_when_clio_ends_all_processes_end(working_sandbox: Sandbox, field: AttackField) -> None:
     mark = f"14.{os.getpid()}"
-    argv = held.enclose(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"], field.project).command
+    argv = working_sandbox.enclose(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"], field.project).command
     clio = subprocess.Popen(["sh", "-c", '"$@" & wait', "sh", *argv], cwd=field.project, stdin=subprocess.DEVNULL)
     try:
         wait_until(lambda: len(alive(mark)) == 2)
@@ -263,11 +277,11 @@ def test_when_clio_ends_all_processes_end(held: Sandbox, field: AttackField) -> 
     wait_until(lambda: not alive(mark))
 
 
-def test_a_job_lasts_as_long_as_processes_that_left_its_session(held: Sandbox, field: AttackField) -> None:
+def test_a_job_lasts_as_long_as_processes_that_left_its_session(working_sandbox: Sandbox, field: AttackField) -> None:
     mark = f"13.{os.getpid()}"
 
     async def go() -> None:
-        jobs = JobTable(held)
+        jobs = JobTable(working_sandbox)
         job = await jobs.start(f"(setsid sleep {mark} > /dev/null 2>&1 &); echo begun", field.project)
         await wait_until_async(lambda: "begun" in job.process.output.text() and alive(mark))
         assert job.is_running
@@ -277,11 +291,11 @@ def test_a_job_lasts_as_long_as_processes_that_left_its_session(held: Sandbox, f
     asyncio.run(go())
 
 
-def test_a_job_continues_with_the_processes_it_started(held: Sandbox, field: AttackField) -> None:
+def test_a_job_continues_with_the_processes_it_started(working_sandbox: Sandbox, field: AttackField) -> None:
     mark = f"17.{os.getpid()}"
 
     async def go() -> None:
-        jobs = JobTable(held)
+        jobs = JobTable(working_sandbox)
         job = await jobs.start(f"sleep {mark} & echo begun", field.project)
         await wait_until_async(lambda: "begun" in job.process.output.text() and alive(mark))
         assert job.is_running
@@ -291,15 +305,17 @@ def test_a_job_continues_with_the_processes_it_started(held: Sandbox, field: Att
     asyncio.run(go())
 
 
-def test_the_tool_reports_what_the_sandbox_did_and_how_to_leave_it(held: Sandbox, field: AttackField) -> None:
-    tool = RunCommandTool(Workspace(field.project), JobTable(held), 20)
+def test_the_tool_reports_what_the_sandbox_did_and_how_to_leave_it(
+    working_sandbox: Sandbox, field: AttackField
+) -> None:
+    tool = RunCommandTool(Workspace(field.project), JobTable(working_sandbox), 20)
     assert tool.args is SandboxedCommandArgs
 
     async def call(**arguments: object) -> str:
         return (await tool.prepare(SandboxedCommandArgs(**arguments)).run(lambda line: None)).text  # type: ignore[arg-type]
 
     output = asyncio.run(call(command=f"echo x > {field.outside}/file"))
-    assert f"[this may be the sandbox ({held.known})" in output
+    assert f"[this may be the sandbox ({working_sandbox.known})" in output
     assert "outside=true" in output
     prepared = tool.prepare(SandboxedCommandArgs(command="true", outside=True))
     assert prepared.title == "run true (outside the sandbox)"
@@ -309,12 +325,12 @@ def test_the_tool_reports_what_the_sandbox_did_and_how_to_leave_it(held: Sandbox
     (field.outside / "out").unlink()
 
 
-def test_hooks_of_the_git_tool_are_sandboxed_and_a_push_is_not(held: Sandbox, field: AttackField) -> None:
+def test_hooks_of_the_git_tool_are_sandboxed_and_a_push_is_not(working_sandbox: Sandbox, field: AttackField) -> None:
     hook = field.project / ".git" / "hooks" / "pre-commit"
     hook.write_text(f"#!/bin/sh\necho x > {field.outside}/hooked\n", encoding="utf-8")
     hook.chmod(0o755)
     (field.project / "new").write_text("x", encoding="utf-8")
-    tool = GitTool(Workspace(field.project), 20, None, held)
+    tool = GitTool(Workspace(field.project), 20, None, working_sandbox)
     prepared = tool.prepare(GitArgs(operation="commit", message="held", paths=("new",)))
 
     async def go() -> str:
@@ -330,12 +346,13 @@ def test_hooks_of_the_git_tool_are_sandboxed_and_a_push_is_not(held: Sandbox, fi
     assert push.outside
 
 
-def test_a_worktree_can_commit_and_its_configuration_is_protected(held: Sandbox, field: AttackField) -> None:
+def test_a_worktree_can_commit_and_its_configuration_is_protected(working_sandbox: Sandbox, field: AttackField) -> None:
     tree = field.top / "tree"
     field.git("worktree", "add", "--quiet", "--detach", str(tree))
     try:
         process, _, note = asyncio.run(run_sandboxed(
-            "echo x > t && git add t && git commit -qm tree && git log -1 --format=%s", tree, held, timeout_s=20
+            "echo x > t && git add t && git commit -qm tree && git log -1 --format=%s", tree, working_sandbox,
+            timeout_s=20,
         ))  # fmt: skip
         assert (process.output.text(), note) == ("tree\n", "")
         before = field.intact(), (tree / ".git").read_bytes()
@@ -344,7 +361,7 @@ def test_a_worktree_can_commit_and_its_configuration_is_protected(held: Sandbox,
             f"echo x > {field.project}/.git/hooks/update",
             "echo x > .git",
         ):
-            asyncio.run(run_sandboxed(attack, tree, held, timeout_s=20))
+            asyncio.run(run_sandboxed(attack, tree, working_sandbox, timeout_s=20))
         assert (field.intact(), (tree / ".git").read_bytes()) == before
         (field.project / "claimed").mkdir()
         (field.project / "claimed" / ".git").write_text(f"gitdir: {field.home}\n", encoding="utf-8")
@@ -403,10 +420,13 @@ async def _run(prepared: object) -> object:
     return await prepared.run(lambda line: None)  # type: ignore[attr-defined]
 
 
-def test_the_text_in_the_status_line(held: Sandbox, field: AttackField) -> None:
+def test_the_text_in_the_status_line(working_sandbox: Sandbox, field: AttackField) -> None:
     assert field.sandbox("auto").status_word == "sandbox"
-    held.level()
-    assert held.status_word == {"bwrap": "sandbox bwrap", "landlock": "sandbox landlock (partial)"}[held.choice]
+    working_sandbox.level()
+    assert (
+        working_sandbox.status_word
+        == {"bwrap": "sandbox bwrap", "landlock": "sandbox landlock (partial)"}[working_sandbox.choice]
+    )
 
 
 def test_leaving_the_sandbox_needs_approval_in_every_mode_and_no_rule_grants_it(tmp_path: Path) -> None:
@@ -421,8 +441,10 @@ def test_leaving_the_sandbox_needs_approval_in_every_mode_and_no_rule_grants_it(
     assert isinstance(Policy(Workspace(tmp_path), "plan").judge(action), Deny)
     denied = Policy(Workspace(tmp_path), "all", deny=("make",)).judge(action)
     assert isinstance(denied, Deny)
-    held = RunCommand(command="make", cwd=tmp_path)
-    assert isinstance(Policy(Workspace(tmp_path), "ask").judge(held), Ask), "a sandbox makes no approval weaker"
+    working_sandbox = RunCommand(command="make", cwd=tmp_path)
+    assert isinstance(Policy(Workspace(tmp_path), "ask").judge(working_sandbox), Ask), (
+        "a sandbox makes no approval weaker"
+    )
 
 
 def test_files_that_a_guard_cannot_restore_are_not_lost(tmp_path: Path) -> None:
@@ -509,12 +531,12 @@ def test_landlock_refuses_where_it_cannot_protect() -> None:
     assert mentions(done.stderr, "not run", "sandbox landlock")
 
 
-def test_links_in_place_of_protected_files_are_restored(held: Sandbox, field: AttackField) -> None:
-    linked = field.top / f"linked-{held.choice}"
+def test_links_in_place_of_protected_files_are_restored(working_sandbox: Sandbox, field: AttackField) -> None:
+    linked = field.top / f"linked-{working_sandbox.choice}"
     (linked / "real").mkdir(parents=True)
     (linked / ".clio").symlink_to("real")
     _, _, note = asyncio.run(
-        run_sandboxed("rm .clio; mkdir .clio; echo x > .clio/config.yaml", linked, held, timeout_s=20)
+        run_sandboxed("rm .clio; mkdir .clio; echo x > .clio/config.yaml", linked, working_sandbox, timeout_s=20)
     )
     assert (linked / ".clio").readlink() == Path("real")
     assert ".clio (moved to .clio.set-aside-" in note

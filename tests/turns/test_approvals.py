@@ -42,7 +42,7 @@ def test_session_approvals_last_for_the_session_and_always_for_the_next(make_har
     harness = make_harness([tool_calls([TOUCH]), tool_calls([TOUCH]), text("ok"), tool_calls([TOUCH]), text("ok")])
     harness.user.approvals = [Answer(kind="always")]
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("touch twice")
         await harness.app.close()
         again = Harness(harness.project, harness.project.parent / "home", harness.server)
@@ -51,7 +51,7 @@ def test_session_approvals_last_for_the_session_and_always_for_the_next(make_har
         assert [result.ok for result in results(again)] == [True]
         await again.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert len(harness.user.asked) == 1
     assert "touch" in (harness.project / ".clio" / "config.yaml").read_text(encoding="utf-8")
 

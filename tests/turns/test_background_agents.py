@@ -65,7 +65,7 @@ def test_the_turn_continues_and_the_report_comes_with_the_next_message(make_harn
     top = [delegate("look at calc.py"), text("It looks."), text("Thanks.")]
     harness = make_harness(split(top, [tool_calls([("read_file", {"path": "calc.py"})]), text("It subtracts.")]))
 
-    async def story() -> None:
+    async def run_turns() -> None:
         assert (await harness.turn("look in the background")).text == "It looks."
         await wait_for_agent(harness)
         assert "agent1" in said(harness, "/agents") and "2 steps" in said(harness, "/agents")
@@ -73,7 +73,7 @@ def test_the_turn_continues_and_the_report_comes_with_the_next_message(make_harn
         await harness.turn("and?")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert "It subtracts." in str(harness.server.requests[-1].body["messages"][-1])
     assert any("agent1 has ended" in notice.text for notice in harness.seen(Notice))
     (info,) = [one for one in harness.app.store.list() if one.delegated]
@@ -84,12 +84,12 @@ def test_the_model_can_wait_for_it_as_for_a_command(make_harness: MakeHarness) -
     top = [delegate("look"), tool_calls([("job_output", {"job": "agent1", "wait_s": 30})]), text("Seen."), text("Yes.")]
     harness = make_harness(split(top, [text("Found it.")]))
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("look")
         await harness.turn("and?")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert "[agent1 ended]" in results(harness)[-1] and "Found it." in results(harness)[-1]
     assert "Found it." not in str(harness.server.requests[-1].body["messages"][-1]), "it is not sent a second time"
 
@@ -99,12 +99,12 @@ def test_an_agent_that_may_not_edit_only_reads(make_harness: MakeHarness) -> Non
         split([delegate("mend it"), text("ok")], [tool_calls(EDIT), text("I may not.")]), approve="all"
     )
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("mend it")
         await wait_for_agent(harness)
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
     assert list_worktrees(harness.project) == []
 
@@ -118,7 +118,7 @@ def test_an_editing_agent_works_in_a_worktree_until_the_user_merges(make_harness
     new = tool_calls([("write_file", {"path": "notes/new.txt", "content": "new\n"})])
     harness = start_editor(make_harness, new, approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("mend it")
         await wait_for_agent(harness)
         assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
@@ -129,7 +129,7 @@ def test_an_editing_agent_works_in_a_worktree_until_the_user_merges(make_harness
         assert git(harness.project, "rev-parse", "HEAD") == head
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert "a + b" in (harness.project / "calc.py").read_text(encoding="utf-8")
     assert (harness.project / "notes" / "new.txt").read_text() == "new\n"
     assert list_worktrees(harness.project) == []
@@ -154,7 +154,7 @@ RISKY_NAMES = {
 def test_a_merge_names_files_that_run_automatically_or_lead_outside_and_asks(make_harness: MakeHarness) -> None:
     harness = start_editor(make_harness, tool_calls([("run_command", {"command": RISKY})]), approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("mend it")
         await wait_for_agent(harness)
         result = run_command(harness.app, "/agents merge 1")
@@ -171,7 +171,7 @@ def test_a_merge_names_files_that_run_automatically_or_lead_outside_and_asks(mak
         assert "Merged" in result.follow_up.then().text
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert (harness.project / ".githooks" / "pre-commit").exists() and (harness.project / "plain").is_symlink()
     assert list_worktrees(harness.project) == []
 
@@ -180,14 +180,14 @@ def test_a_conflicting_merge_changes_nothing(make_harness: MakeHarness) -> None:
     new = tool_calls([("write_file", {"path": "new.txt", "content": "new\n"})])
     harness = start_editor(make_harness, new, approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("mend it")
         await wait_for_agent(harness)
         (harness.project / "calc.py").write_text("something else\n", encoding="utf-8")
         assert "nothing was merged" in (await carry_out(harness, "/agents merge 1")).lower()
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert (harness.project / "calc.py").read_text(encoding="utf-8") == "something else\n"
     assert not (harness.project / "new.txt").exists()
     assert [one.name for one in list_worktrees(harness.project)] == ["agent-1"]
@@ -196,7 +196,7 @@ def test_a_conflicting_merge_changes_nothing(make_harness: MakeHarness) -> None:
 def test_discarding_asks_first_and_deletes_worktree_and_branch(make_harness: MakeHarness) -> None:
     harness = start_editor(make_harness, approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("mend it")
         await wait_for_agent(harness)
         step = run_command(harness.app, "/agents discard 1").follow_up
@@ -205,7 +205,7 @@ def test_discarding_asks_first_and_deletes_worktree_and_branch(make_harness: Mak
         run_command(harness.app, step.then)
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert list_worktrees(harness.project) == []
     assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
 
@@ -234,7 +234,7 @@ def test_an_agent_cannot_create_a_link_or_a_list_row(make_harness: MakeHarness) 
     harness = make_harness(split([delegate("wait"), text("ok")], [stall("Thinking")]))
     title = "run echo [ok](https://evil.example)\n- agent9 · done"
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("wait")
         agents = harness.app.background.agents
         await wait_until_async(lambda: agents[1].step)
@@ -245,25 +245,25 @@ def test_an_agent_cannot_create_a_link_or_a_list_row(make_harness: MakeHarness) 
         assert f"asks: {quoted}" in said(harness, "/agents")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
 
 
 def test_a_worktree_without_changes_is_removed(make_harness: MakeHarness) -> None:
     harness = make_harness(split([delegate("look", edits=True), text("ok")], [text("Nothing to do.")]), approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("look")
         await wait_for_agent(harness)
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert list_worktrees(harness.project) == []
 
 
 def test_an_agent_without_changes_has_nothing_to_show_or_merge(make_harness: MakeHarness) -> None:
     harness = make_harness(split([delegate("mend it", edits=True), text("ok")], [text("Nothing to mend.")]))
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("mend it")
         await wait_for_agent(harness)
         await wait_until_async(lambda: not harness.app.background.agents[1].edits)
@@ -271,20 +271,20 @@ def test_an_agent_without_changes_has_nothing_to_show_or_merge(make_harness: Mak
             assert "no changes" in said(harness, line)
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
 
 
 def test_its_questions_name_the_agent_and_the_answer_counts(make_harness: MakeHarness) -> None:
     harness = start_editor(make_harness)
     harness.user.approvals = [Answer("once")]
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("mend it")
         await wait_for_agent(harness)
         assert "+    return a + b" in said(harness, "/agents diff 1")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert [request.title.partition(",")[0] for request in harness.user.asked] == ["agent1"]
 
 
@@ -294,12 +294,12 @@ def test_a_user_who_approved_everything_is_not_asked(make_harness: MakeHarness) 
         background_approvals="refuse",
     )
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("mend it")
         await wait_for_agent(harness)
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert harness.user.asked == []
     assert list_worktrees(harness.project) == []
 
@@ -308,7 +308,7 @@ def test_it_receives_messages_and_can_be_stopped(make_harness: MakeHarness) -> N
     read = tool_calls([("run_command", {"command": "while ! test -e go; do sleep 0.05; done"})])
     harness = make_harness(split([delegate("wait", edits=True), text("ok")], [read, stall("Thinking")]), approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("wait")
         agent = harness.app.background.agents[1]
         await wait_until_async(lambda: agent.doing)
@@ -320,7 +320,7 @@ def test_it_receives_messages_and_can_be_stopped(make_harness: MakeHarness) -> N
         assert not agent.is_running
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert [one.name for one in list_worktrees(harness.project)] == ["agent-1"]
 
 
@@ -329,14 +329,14 @@ def test_closing_clio_ends_the_agent_with_its_commands(make_harness: MakeHarness
     harness = make_harness(split([delegate("wait", edits=True), text("ok")], [wait]), approve="all")
     pids: list[int] = []
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("wait")
         pid = harness.app.background.agents[1].folder / "pid"
         await wait_until_async(lambda: pid.exists() and pid.read_text().strip())
         pids.append(int(pid.read_text()))
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert find_survivors(pids) == []
 
 
@@ -344,12 +344,12 @@ def test_at_most_four_run_at_the_same_time(make_harness: MakeHarness) -> None:
     calls = tool_calls([("delegate", {"task": f"task {number}", "background": True}) for number in range(5)])
     harness = make_harness(split([calls, text("ok")], [stall("Thinking") for _ in range(5)]))
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("five")
         assert sum(agent.is_running for agent in harness.app.background.agents.values()) == 4
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert sum("work already" in result for result in results(harness)) == 1
 
 

@@ -251,7 +251,7 @@ def test_a_stopped_turn_keeps_the_result_of_the_edit_and_ends_the_checks(
     configure(tmp_path, f"checks:\n  - \"grep -q 'a + b' calc.py && touch '{checking}' && sleep 98; true\"\n")
     harness = make_harness([edit("calc.py", "a - b", "a + b"), text("done")], approve="all")
 
-    async def story() -> float:
+    async def run_turns() -> float:
         turn = asyncio.ensure_future(harness.app.run_turn("go on"))
         await wait_until_async(checking.exists)
         began = time.monotonic()
@@ -260,7 +260,7 @@ def test_a_stopped_turn_keeps_the_result_of_the_edit_and_ends_the_checks(
             await turn
         return time.monotonic() - began
 
-    assert asyncio.run(story()) < 1.5
+    assert asyncio.run(run_turns()) < 1.5
     results = [message.content for message in harness.app.session.messages if isinstance(message, ToolMessage)]
     assert "edited calc.py" in results[-1]
     assert left_running() == []

@@ -96,14 +96,14 @@ def test_several_run_in_parallel_and_questions_are_asked_one_at_a_time(make_harn
 def test_their_changes_are_undone_with_the_turn_that_started_them(make_harness: MakeHarness) -> None:
     harness = make_harness([delegate({"task": "mend it"}), EDIT, text("mended"), text("ok")], approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("mend it")
         assert "a + b" in (harness.project / "calc.py").read_text(encoding="utf-8")
         done = run_command(harness.app, "/undo")
         assert done.ok, done.text
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
 
 
@@ -172,14 +172,14 @@ def test_stopping_the_turn_stops_them_and_their_commands(make_harness: MakeHarne
         approve="all",
     )
 
-    async def story() -> None:
+    async def run_turns() -> None:
         task = asyncio.create_task(harness.turn("go"))
         await wait_until_async(lambda: has_text(harness.project / "pid"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     pid = int((harness.project / "pid").read_text(encoding="utf-8"))
     assert not Path(f"/proc/{pid}").exists()
     assert last_result(harness).startswith("[interrupted; its output until then:]\nstep 1 · run echo")
@@ -200,14 +200,14 @@ def test_their_cost_counts_towards_the_limit(make_harness: MakeHarness, tmp_path
 def test_a_stalled_agent_is_ended_with_its_process(make_harness: MakeHarness) -> None:
     harness = make_harness([delegate({"task": "look"}), stall("Working on")])
 
-    async def story() -> None:
+    async def run_turns() -> None:
         task = asyncio.create_task(harness.turn("go"))
         await wait_until_async(lambda: len(harness.server.requests) >= 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert children(harness)[0].messages >= 1
 
 

@@ -76,7 +76,7 @@ def test_successful_calls_with_the_same_result_get_a_hint_and_may_continue(make_
 def test_the_model_is_told_that_it_was_interrupted_while_thinking(make_harness: MakeHarness) -> None:
     harness = make_harness([stall(""), text("Then this.")])
 
-    async def story() -> None:
+    async def run_turns() -> None:
         task = asyncio.create_task(harness.app.run_turn("think hard"))
         await wait_until_async(lambda: harness.server.requests)
         task.cancel()
@@ -85,7 +85,7 @@ def test_the_model_is_told_that_it_was_interrupted_while_thinking(make_harness: 
         assert harness.seen(TurnFinished)[-1].status == "interrupted"
         await harness.turn("do that instead")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     users = [
         message["content"] for message in harness.server.requests[-1].body["messages"] if message["role"] == "user"
     ]
@@ -155,7 +155,7 @@ def test_trimmed_lines_are_shown_again(make_harness: MakeHarness) -> None:
     harness = make_harness([read, text("Seen."), text("Yes."), read, text("Done.")])
     (harness.project / "long.py").write_text("".join(f"value_{number} = {number}\n" for number in range(100)))
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("read it")
         await harness.turn("and so?")
         result = next(message for message in harness.app.session.messages if isinstance(message, ToolMessage))
@@ -165,7 +165,7 @@ def test_trimmed_lines_are_shown_again(make_harness: MakeHarness) -> None:
         assert result.id in trim.dropped or result.id in trim.shrunk
         await harness.turn("read it again")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert "value_99 = 99" in results(harness)[-1]
 
 

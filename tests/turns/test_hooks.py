@@ -34,10 +34,10 @@ def test_a_message_is_blocked_before_anything_is_sent_or_saved(make_harness: Mak
     hooks("user_prompt:\n  - run: grep -q secret && echo 'say it otherwise' >&2 && exit 2 || true\n")
     harness = make_harness([text("fine")])
 
-    async def story() -> tuple[TurnFinished, list[Message], TurnFinished]:
+    async def run_turns() -> tuple[TurnFinished, list[Message], TurnFinished]:
         return await harness.turn("the secret plan"), list(harness.app.session.messages), await harness.turn("the plan")
 
-    finished, kept, after = asyncio.run(story())
+    finished, kept, after = asyncio.run(run_turns())
     assert (finished.status, finished.exit_code) == ("blocked", 6)
     assert mentions(finished.error, "hook", "blocked", "~/.clio/hooks.yaml:2")
     assert kept == []
@@ -127,7 +127,7 @@ def test_a_hook_runs_at_the_end_of_a_session(make_harness: MakeHarness, hooks: H
     hooks(f"session_end:\n  - run: echo $CLIO_SESSION >> {tmp_path}/ended\n")
     harness = make_harness([text("ok"), text("ok")])
 
-    async def story() -> list[str]:
+    async def run_turns() -> list[str]:
         await harness.turn("hi")
         first = harness.app.session.id
         harness.app.new_session()
@@ -136,5 +136,5 @@ def test_a_hook_runs_at_the_end_of_a_session(make_harness: MakeHarness, hooks: H
         await harness.app.close()
         return ids
 
-    ids = asyncio.run(story())
+    ids = asyncio.run(run_turns())
     assert (tmp_path / "ended").read_text(encoding="utf-8").split() == ids

@@ -348,7 +348,7 @@ def test_no_ltm_still_finds_memory_on_request(place: Place) -> None:
 def test_memory_changes_of_another_clio_reach_the_model_unless_no_ltm(make_harness: Any, ltm: bool) -> None:
     harness = make_harness([text("One."), text("Two.")], ltm=ltm)
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("first")
         other = harness.build()
         other.memory.store.add(
@@ -358,6 +358,6 @@ def test_memory_changes_of_another_clio_reach_the_model_unless_no_ltm(make_harne
         await harness.turn("second")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     sent = [request.raw.decode() for request in harness.server.requests]
     assert [MARKER in body for body in sent] == [False, ltm]

@@ -29,14 +29,14 @@ async def interrupt_at(harness: Harness, words: str, kind: type[Event]) -> float
 def test_an_interrupt_while_the_answer_streams(make_harness: MakeHarness) -> None:
     harness = make_harness([stall("I was about to say"), text("Go on then.")])
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await interrupt_at(harness, "tell me", TextDelta)
         assert harness.seen(TurnFinished)[-1].status == "interrupted"
         assert harness.server.disconnected.wait(5)
         finished = await harness.turn("go on")
         assert finished.text == "Go on then."
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     kept = [message for message in harness.app.session.messages if isinstance(message, AssistantMessage)]
     assert (kept[0].content, kept[0].finish_reason) == ("I was about to say", "interrupted")
 
@@ -46,7 +46,7 @@ def test_an_interrupt_while_a_command_runs(make_harness: MakeHarness) -> None:
     call = ("run_command", {"command": f'{sys.executable} -c "{script}"'})
     harness = make_harness([tool_calls([call, ("read_file", {"path": "calc.py"})]), text("Stopped.")], approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         task = asyncio.create_task(harness.app.run_turn("run it"))
         pid_file = harness.project / "pid"
         await wait_until_async(lambda: has_text(pid_file))
@@ -57,7 +57,7 @@ def test_an_interrupt_while_a_command_runs(make_harness: MakeHarness) -> None:
         await wait_until_async(lambda: not is_alive(pid))
         await harness.turn("what happened?")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     sent = harness.server.requests[1].body["messages"]
     assert [message["content"] for message in sent if message["role"] == "tool"] == ["interrupted", "interrupted"]
 
@@ -65,7 +65,7 @@ def test_an_interrupt_while_a_command_runs(make_harness: MakeHarness) -> None:
 def test_an_interrupt_before_the_first_byte(make_harness: MakeHarness) -> None:
     harness = make_harness([slow(30, text("late")), text("in time")])
 
-    async def story() -> None:
+    async def run_turns() -> None:
         task = asyncio.create_task(harness.app.run_turn("hello"))
         await asyncio.to_thread(_wait_for_request, harness)
         task.cancel()
@@ -73,7 +73,7 @@ def test_an_interrupt_before_the_first_byte(make_harness: MakeHarness) -> None:
             await task
         assert (await harness.turn("again")).text == "in time"
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
 
 
 def _wait_for_request(harness: Harness) -> None:
@@ -84,14 +84,14 @@ def test_earlier_results_are_kept(make_harness: MakeHarness) -> None:
     calls = [("write_file", {"path": "a.txt", "content": "a\n"}), ("run_command", {"command": "sleep 60"})]
     harness = make_harness([tool_calls(calls), text("ok")], approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         task = asyncio.create_task(harness.app.run_turn("both"))
         await wait_until_async(lambda: len(harness.seen(ToolStarted)) >= 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     results = [message for message in harness.app.session.messages if isinstance(message, ToolMessage)]
     assert [result.ok for result in results] == [True, False]
     assert results[1].content == "interrupted"

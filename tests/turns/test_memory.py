@@ -81,7 +81,7 @@ memory.store.add(MemoryDraft(kind="discovery", content=sys.argv[2]), Provenance(
 def test_memories_of_another_process_come_after_the_prefix(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one"), text("two"), text("three")])
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("hi")
         await asyncio.to_thread(
             subprocess.run, [sys.executable, "-c", ADD, str(harness.project), "ships leave on Fridays"], check=True
@@ -90,7 +90,7 @@ def test_memories_of_another_process_come_after_the_prefix(make_harness: MakeHar
         await harness.turn("and on")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     bodies = [request.body for request in harness.server.requests]
     assert len({str((body["messages"][0], body["tools"])) for body in bodies}) == 1, "the prefix is the same bytes"
     assert "ships leave on Fridays" not in str(bodies[0])

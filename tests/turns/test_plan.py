@@ -103,14 +103,14 @@ def test_a_job_can_be_read_but_not_ended(make_harness: MakeHarness) -> None:
     looks = [("job_output", {"job": "job1"}), ("job_stop", {"job": "job1"})]
     harness = make_harness([tool_calls([start]), text("It runs."), tool_calls(looks), text("I see.")], approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("start it")
         harness.app.planning.set_mode("plan")
         await harness.turn("and now?")
         assert len(harness.app.jobs.list_running()) == 1
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert [result.ok for result in results(harness)] == [True, True, False]
     assert "plan mode" in results(harness)[-1].content
 
@@ -118,7 +118,7 @@ def test_a_job_can_be_read_but_not_ended(make_harness: MakeHarness) -> None:
 def test_the_model_is_told_the_mode_and_the_prefix_stays_the_same(make_harness: MakeHarness) -> None:
     harness = make_harness([text("One."), tool_calls([PLAN]), text("Two."), text("Three."), text("Four.")])
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("hello")
         harness.app.planning.set_mode("plan")
         await harness.turn("plan the fix")
@@ -126,7 +126,7 @@ def test_the_model_is_told_the_mode_and_the_prefix_stays_the_same(make_harness: 
         await harness.turn("never mind")
         await harness.turn("and now?")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     contexts = [last_words(harness, number) for number in (0, 1, 3, 4)]
     assert ["<plan_mode " in words for words in contexts] == [False, True, False, False]
     assert ["<plan_mode_over " in words for words in contexts] == [False, False, True, False]
@@ -146,7 +146,7 @@ def test_a_plan_is_proposed_approved_and_executed(make_harness: MakeHarness) -> 
     )
     planning = harness.app.planning
 
-    async def story() -> None:
+    async def run_turns() -> None:
         harness.app.planning.set_mode("plan")
         await harness.turn("plan the fix of add")
         assert [todo.title for todo in planning.proposed_plan] == ITEMS
@@ -156,7 +156,7 @@ def test_a_plan_is_proposed_approved_and_executed(make_harness: MakeHarness) -> 
         assert planning.proposed_plan == ()
         await harness.turn(words)
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     sent = last_words(harness)
     assert "<plan_approved " in sent and "<plan_mode " not in sent
     assert "[ ] 3. say it in the changelog" in sent
@@ -168,12 +168,12 @@ def test_a_plan_is_proposed_approved_and_executed(make_harness: MakeHarness) -> 
 def test_a_plan_edited_by_the_user_is_sent_to_the_model(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([PLAN]), text("Two steps."), text("I see.")], approve="plan")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("plan it")
         harness.app.session.set_todos((Todo(id=1, title="only this"),))
         await harness.turn("not so much")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert "[ ] 1. only this" in last_words(harness)
     assert harness.app.planning.proposed_plan == ()  # the second turn did not change it
 
@@ -181,13 +181,13 @@ def test_a_plan_edited_by_the_user_is_sent_to_the_model(make_harness: MakeHarnes
 def test_an_answer_in_prose_or_a_list_of_another_mode_proposes_nothing(make_harness: MakeHarness) -> None:
     harness = make_harness([text("It adds."), tool_calls([PLAN]), text("Listed.")], approve="plan")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("what does calc do?")
         assert harness.app.planning.proposed_plan == ()
         harness.app.planning.set_mode("ask")
         await harness.turn("make a list")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert harness.app.session.todos
     assert harness.app.planning.proposed_plan == ()
 
@@ -211,7 +211,7 @@ def test_a_mode_changed_in_a_turn_applies_from_the_next_call_on(make_harness: Ma
 def test_plan_mode_and_its_plan_survive_a_kill(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([PLAN]), text("Two steps."), text("Still planning."), text("Over.")])
 
-    async def story() -> None:
+    async def run_turns() -> None:
         harness.app.planning.set_mode("plan")
         await harness.turn("plan it")
         session_id = harness.app.session.id
@@ -226,7 +226,7 @@ def test_plan_mode_and_its_plan_survive_a_kill(make_harness: MakeHarness) -> Non
         assert reopened(harness, session_id).policy.mode == "ask"
         await harness.turn("never mind")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     contexts = [last_words(harness, number) for number in (2, 3)]
     assert "<plan_mode " in contexts[0] and "<plan_mode_over " in contexts[1]
 
@@ -235,7 +235,7 @@ def test_plan_mode_and_its_plan_survive_a_kill(make_harness: MakeHarness) -> Non
 def test_a_mode_given_at_the_start_overrides_the_plan_mode_of_the_session(make_harness: MakeHarness, mode: str) -> None:
     harness = make_harness([text("I see."), text("Well.")], approve="plan")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("plan it")
         harness.loaded = load_config(
             Options(cwd=harness.project, overrides={"base_url": harness.server.url, "approve": mode}), harness.env
@@ -245,13 +245,13 @@ def test_a_mode_given_at_the_start_overrides_the_plan_mode_of_the_session(make_h
         await harness.turn("do it")
         assert again.session.plan_mode is None
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
 
 
 def test_an_older_session_without_a_saved_mode_opens_in_the_mode_of_the_start(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([PLAN]), text("Listed.")], approve="edits")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("list it")
         await harness.app.close()
         (stored,) = (harness.project / ".clio" / "sessions").glob("*.json")
@@ -259,13 +259,13 @@ def test_an_older_session_without_a_saved_mode_opens_in_the_mode_of_the_start(ma
         again = reopened(harness, harness.app.session.id)
         assert (again.policy.mode, again.planning.proposed_plan) == ("edits", ())
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
 
 
 def test_a_plan_survives_a_restart(make_harness: MakeHarness) -> None:
     harness = make_harness([tool_calls([PLAN]), text("Two steps."), text("Still planning.")], approve="plan")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("plan it")
         session_id = harness.app.session.id
         await harness.app.close()
@@ -275,7 +275,7 @@ def test_a_plan_survives_a_restart(make_harness: MakeHarness) -> None:
         await harness.turn("where were we?")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert "[ ] 2. run the tests" in last_words(harness)
 
 
@@ -285,12 +285,12 @@ def test_the_plan_is_sent_again_after_trims_in_small_and_large_windows(make_harn
     models = [{"id": "test-model", "max_model_len": window}]
     harness = make_harness([tool_calls([PLAN]), *[large] * 6, text("Carried out.")], models=models, approve="plan")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         for number in range(6):
             await harness.turn(f"tell me more, part {number}")
         await harness.turn(harness.app.planning.approve_plan("ask"))
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert harness.app.session.trims
     sent = last_words(harness)
     assert "<plan_approved " in sent and "[ ] 1. fix add in calc.py" in sent

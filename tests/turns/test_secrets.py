@@ -24,11 +24,11 @@ def test_a_secret_in_a_file_a_message_and_an_answer_is_redacted(make_harness: Ma
     )
     (harness.project / ".env").write_text(f"OPENAI_KEY={KEY}\nDEBUG=1\n", encoding="utf-8")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn(f"my key is {KEY}, what is in .env?")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert [notice.text for notice in harness.seen(Notice)][:1] == [
         "1 secret was replaced in your message before it was saved or sent"
     ]

@@ -80,7 +80,7 @@ def test_a_bill_replaces_the_reservation(tmp_path: Any) -> None:
     """A request in progress counts once: as reserved, then as billed."""
     harness = LimitHarness(tmp_path, 2.0)
 
-    async def story() -> None:
+    async def run_turns() -> None:
         harness.spending.sharer_count = 2
         first, second = await harness.reserve(of="a"), await harness.reserve(of="b")
         assert first.min_cost == second.min_cost == 100_000
@@ -92,13 +92,13 @@ def test_a_bill_replaces_the_reservation(tmp_path: Any) -> None:
         last = await harness.reserve(of="c")
         assert last.amount == 2 * MICROS_PER_DOLLAR - 400_000  # all that is left, to the last micro-dollar
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
 
 
 def test_a_request_waits_for_the_bills_of_others_and_continues_or_is_refused(tmp_path: Any) -> None:
     harness = LimitHarness(tmp_path, 1.0)
 
-    async def story(written: int) -> str:
+    async def run_turns(written: int) -> str:
         first = await harness.reserve(of="a")  # alone, it may use all that is left
         waiting = asyncio.create_task(harness.reserve(of="b"))
         await run_loop_once()
@@ -113,27 +113,27 @@ def test_a_request_waits_for_the_bills_of_others_and_continues_or_is_refused(tmp
             pass
         return "went on"
 
-    assert asyncio.run(story(200)) == "went on"  # was interrupted: its input counts, $0.10
-    assert mentions(asyncio.run(story(200)), "$0.70", "$0.356")
+    assert asyncio.run(run_turns(200)) == "went on"  # was interrupted: its input counts, $0.10
+    assert mentions(asyncio.run(run_turns(200)), "$0.70", "$0.356")
 
 
 def test_a_request_that_can_never_fit_does_not_wait(tmp_path: Any) -> None:
     harness = LimitHarness(tmp_path, 0.4)
 
-    async def story() -> None:
+    async def run_turns() -> None:
         with (
             await harness.reserve(),
             pytest.raises(SpendingLimitReached, match=r"the next request costs \$0\.456 or more"),
         ):
             await harness.reserve(2_000, of="b")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
 
 
 def test_a_request_cancelled_while_it_waits_reserves_nothing(tmp_path: Any) -> None:
     harness = LimitHarness(tmp_path, 1.0)
 
-    async def story() -> None:
+    async def run_turns() -> None:
         first = await harness.reserve()
         waiting = asyncio.create_task(harness.reserve(of="b"))
         await run_loop_once()
@@ -141,27 +141,27 @@ def test_a_request_cancelled_while_it_waits_reserves_nothing(tmp_path: Any) -> N
         first.count_bill(Usage(prompt_tokens=1_000, completion_tokens=0), None)
         assert (await harness.reserve(of="c")).amount == MICROS_PER_DOLLAR - 100_000
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
 
 
 def test_an_interrupted_request_counts_as_its_input(tmp_path: Any) -> None:
     harness = LimitHarness(tmp_path, 1.0)
 
-    async def story() -> None:
+    async def run_turns() -> None:
         with pytest.raises(ConnectionError), await harness.reserve():
             raise ConnectionError
         assert (await harness.reserve()).amount == MICROS_PER_DOLLAR - 100_000
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
 
 
 def test_tokens_reported_by_the_server_count_per_conversation(tmp_path: Any) -> None:
     harness = LimitHarness(tmp_path, 100.0)
     (tmp_path / "prices.yaml").write_text(PRICES.replace("input: 100,", "input: 100, cached: 10,"), encoding="utf-8")
 
-    async def story() -> list[int]:
+    async def run_turns() -> list[int]:
         (await harness.reserve(50_000, of="a")).count_bill(Usage(prompt_tokens=50_000, completion_tokens=0), None)
         (await harness.reserve(10_000, of="b")).count_bill(Usage(prompt_tokens=10_000, completion_tokens=0), None)
         return [(await harness.reserve(60_000, 1, of=name)).min_cost for name in "abc"]
 
-    assert asyncio.run(story()) == [1_500_000, 5_100_000, 5_100_000]
+    assert asyncio.run(run_turns()) == [1_500_000, 5_100_000, 5_100_000]

@@ -72,12 +72,12 @@ def test_mentioned_files_are_sent_with_it(make_harness: MakeHarness) -> None:
         steering(harness, "as in @calc.py and @note:style", "see @shot.png"), text("Done."), text("Yes.")
     )
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("indent it")
         harness.app.planning.set_mode("ask")
         await harness.turn("go on")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     words, more, picture = harness.server.requests[1].body["messages"][-1]["content"]
     assert '<file source="calc.py">\n1|def add(a, b):' in words["text"]
     assert '<note source="note:style">\nfour spaces' in words["text"]
@@ -124,13 +124,13 @@ def test_messages_are_kept_if_the_turn_is_stopped_while_their_mentions_are_read(
     harness.user.ask = never
     harness.server.add(steering(harness, f"see @{outside}", "and then?"), text("Done."))
 
-    async def story() -> None:
+    async def run_turns() -> None:
         task = asyncio.create_task(harness.app.run_turn("work"))
         await asyncio.wait_for(asked.wait(), 10)
         task.cancel()
         await asyncio.wait({task})
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     kept = [message for message in harness.app.session.messages if isinstance(message, UserMessage) and message.steers]
     assert [(message.content, message.context) for message in kept] == [(f"see @{outside}", "")]
     assert harness.app.mailbox.waiting == ("and then?",)
@@ -182,7 +182,7 @@ def test_a_truncated_answer_is_continued_with_the_users_message(make_harness: Ma
 def test_a_turn_that_ends_early_keeps_it_for_the_user(make_harness: MakeHarness, reply: Any) -> None:
     harness = make_harness([reply])
 
-    async def story() -> None:
+    async def run_turns() -> None:
         task = asyncio.create_task(harness.app.run_turn("work"))
         await wait_until_async(lambda: harness.seen(StepStarted))
         harness.app.mailbox.put("use tabs")
@@ -190,7 +190,7 @@ def test_a_turn_that_ends_early_keeps_it_for_the_user(make_harness: MakeHarness,
         task.cancel()
         await asyncio.wait({task})
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert harness.app.mailbox.waiting == ("use tabs",)
     assert not harness.seen(Steered)
 
@@ -242,11 +242,11 @@ def test_nothing_is_lost_during_a_slow_first_request(make_harness: MakeHarness) 
     harness = make_harness([])
     harness.server.add(slow(0.3, tool_calls([READ])), text("Done."))
 
-    async def story() -> None:
+    async def run_turns() -> None:
         task = asyncio.create_task(harness.app.run_turn("work"))
         await run_loop_once()
         harness.app.mailbox.put("at once")
         await task
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert [event.step for event in harness.seen(Steered)] == [1]

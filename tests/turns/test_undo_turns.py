@@ -153,12 +153,12 @@ def test_rewinding_both_continues_in_a_copy_and_deletes_nothing(make_harness: Ma
 def test_the_model_is_told_that_its_changes_were_undone(make_harness: MakeHarness) -> None:
     harness = make_harness([*turns(shell("echo x >> calc.py")), text("I see"), text("and go on")], approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await say(harness, 1)
         do(harness, "/undo")
         await say(harness, 2)
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     undo_message, later = (request.body["messages"][-1]["content"] for request in harness.server.requests[-2:])
     assert "undid changes you had made" in undo_message
     assert "calc.py" in undo_message
@@ -214,12 +214,12 @@ def test_files_written_by_a_background_command_belong_to_its_turn(make_harness: 
 def test_a_turn_survives_a_restart(make_harness: MakeHarness) -> None:
     harness = make_harness(turns(shell("rm calc.py")), approve="all")
 
-    async def story() -> str:
+    async def run_turns() -> str:
         await harness.turn("remove it")
         await harness.app.close()
         return harness.app.session.id
 
-    session = asyncio.run(story())
+    session = asyncio.run(run_turns())
     harness.app = harness.build()
     harness.app.open_session(session)
     assert do(harness, "/undo").ok

@@ -66,11 +66,11 @@ def test_system_and_tools_are_the_same_bytes_in_every_request(make_harness: Make
         ]
     )
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("remember how tests run")
         await harness.turn("and now?")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     bodies = [request.raw for request in harness.server.requests]
     assert len(bodies) == 3
     assert len({str(request.body["tools"]) for request in harness.server.requests}) == 1
@@ -83,7 +83,7 @@ def test_system_and_tools_are_the_same_bytes_in_every_request(make_harness: Make
 def test_a_session_continues_after_a_restart(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Hello."), text("You said hi.")])
 
-    async def story() -> list[str]:
+    async def run_turns() -> list[str]:
         await harness.turn("hi")
         session_id = harness.app.session.id
         await harness.app.close()
@@ -93,4 +93,4 @@ def test_a_session_continues_after_a_restart(make_harness: MakeHarness) -> None:
         await harness.app.close()
         return [message["role"] for message in harness.server.requests[1].body["messages"]]
 
-    assert asyncio.run(story()) == ["system", "user", "assistant", "user"]
+    assert asyncio.run(run_turns()) == ["system", "user", "assistant", "user"]

@@ -169,12 +169,12 @@ def test_a_fourth_refusal_is_a_clear_failure(make_harness: MakeHarness) -> None:
     harness = make_harness([*reads(8), *[openai("maximum context length exceeded")] * 4], context_window=60_000)
     write_files(harness, 8)
 
-    async def story() -> tuple[TurnFinished, TurnFinished]:
+    async def run_turns() -> tuple[TurnFinished, TurnFinished]:
         failed = await harness.turn("look at the big files")
         harness.server.add(text("small now"))
         return failed, await harness.turn("go on")
 
-    failed, after = asyncio.run(story())
+    failed, after = asyncio.run(run_turns())
     assert (failed.status, failed.exit_code) == ("context_full", 3)
     assert "the server refused" in failed.error
     assert len(bodies(harness)) == 8 + 4 + 1
@@ -209,10 +209,10 @@ def test_a_window_that_is_too_small_is_reported_with_the_numbers(make_harness: M
 def test_a_too_long_message_does_not_break_the_session(make_harness: MakeHarness) -> None:
     harness = make_harness([text("long"), text("fine")], context_window=8_192)
 
-    async def story() -> list[TurnFinished]:
+    async def run_turns() -> list[TurnFinished]:
         return [await harness.turn("words " * 8_000), await harness.turn("a shorter question")]
 
-    long, short = asyncio.run(story())
+    long, short = asyncio.run(run_turns())
     assert (long.status, short.status, short.text) == ("done", "done", "fine")
     assert max(sizes(harness)) / 4 < 8_192
     message = harness.app.session.messages[0]
@@ -322,7 +322,7 @@ def test_limits_and_preferences_stay_in_each_request_after_a_trim_within_a_turn(
     harness = make_harness(replies, context_window=16_384, max_steps=100)
     write_files(harness, 40)
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("I prefer short answers.")
         await harness.turn("never use emojis in answers")
         await harness.turn("Look at big1.py but don't touch the tests.")
@@ -330,7 +330,7 @@ def test_limits_and_preferences_stay_in_each_request_after_a_trim_within_a_turn(
         await harness.turn("hello")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert len(harness.seen(ContextTrimmed)) >= 2
     for body in bodies(harness)[3:]:
         sent = "\n".join(str(message["content"]) for message in body["messages"])
@@ -365,7 +365,7 @@ def test_a_trimmed_session_continues_after_a_restart(make_harness: MakeHarness) 
     harness = make_harness([*reads(30), text("all read"), text("still here")], context_window=8_192, max_steps=100)
     write_files(harness, 30)
 
-    async def story() -> list[Any]:
+    async def run_turns() -> list[Any]:
         await harness.turn("read every big file")
         session_id, stm = harness.app.session.id, list(harness.app.session.window_ids)
         trims = list(harness.app.session.trims)
@@ -377,7 +377,7 @@ def test_a_trimmed_session_continues_after_a_restart(make_harness: MakeHarness) 
         await harness.app.close()
         return bodies(harness)[-1]["messages"]
 
-    sent = asyncio.run(story())
+    sent = asyncio.run(run_turns())
     assert sent[1]["content"].startswith("<thread_summary>")
     assert "read every big file" in sent[1]["content"]
     assert "what did you read?" in sent[-1]["content"]
@@ -390,7 +390,7 @@ def test_the_window_can_be_inspected_trimmed_and_restored(make_harness: MakeHarn
     harness = make_harness([*reads(4), text("read"), text("and again")], context_window=32_768)
     write_files(harness, 4)
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("read the big files")
         window = await harness.app.open_window()
         before = window.measure_usage()
@@ -405,7 +405,7 @@ def test_the_window_can_be_inspected_trimmed_and_restored(make_harness: MakeHarn
         assert msgspec.structs.replace(after, trim_above=before.trim_above) == before
         await harness.turn("once more")
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     assert [message["role"] for message in bodies(harness)[-1]["messages"]].count("tool") == 4
 
 
@@ -460,7 +460,7 @@ def test_after_a_trim_the_model_is_told_the_running_job_and_the_findings_of_its_
     answers = [tool_calls(calls), text("It runs. " + "word " * 400), text("Two."), text("Three."), text("Four.")]
     harness = make_harness(answers, approve="all")
 
-    async def story() -> None:
+    async def run_turns() -> None:
         await harness.turn("start it")
         await harness.turn("go on")
         await harness.turn("and on")
@@ -469,7 +469,7 @@ def test_after_a_trim_the_model_is_told_the_running_job_and_the_findings_of_its_
         await harness.turn("what now?")
         await harness.app.close()
 
-    asyncio.run(story())
+    asyncio.run(run_turns())
     sent = json.dumps(harness.server.requests[-1].body["messages"])
     assert "job1: echo up; exec sleep 60" in sent
     assert "1. find it: calc.py:2 subtracts" in sent

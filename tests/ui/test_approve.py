@@ -100,7 +100,7 @@ class TypingUser:
         """Run a conversation with a prompt in this user's terminal."""
         with create_pipe_input() as keyboard:
             keyboard.send_text(self.keys)
-            desk = PromptIO(
+            prompt_io = PromptIO(
                 self.stream,
                 self.terminal,
                 lambda: (self.columns, 24),
@@ -120,7 +120,7 @@ class TypingUser:
                 typing = asyncio.ensure_future(type_later())
                 async with asyncio.timeout(5):
                     try:
-                        return await conversation(desk)
+                        return await conversation(prompt_io)
                     finally:
                         await typing
 
@@ -138,8 +138,8 @@ class TypingUser:
 
 
 def approve(user: TypingUser, request: ApprovalRequest) -> Answer:
-    def conversation(desk: PromptIO) -> Coroutine[Any, Any, Answer]:
-        return TerminalApprover(desk, lambda path: str(path.relative_to(ROOT))).ask(request)
+    def conversation(prompt_io: PromptIO) -> Coroutine[Any, Any, Answer]:
+        return TerminalApprover(prompt_io, lambda path: str(path.relative_to(ROOT))).ask(request)
 
     return user.meet(conversation)
 
@@ -246,7 +246,7 @@ def test_control_sequences_in_a_command_are_shown_as_escapes() -> None:
 
 
 def ask(user: TypingUser, question: str, options: tuple[str, ...]) -> str:
-    return user.meet(lambda desk: TerminalAsker(desk).ask(question, options))
+    return user.meet(lambda prompt_io: TerminalAsker(prompt_io).ask(question, options))
 
 
 @each_row(
@@ -283,8 +283,8 @@ def test_an_interrupted_question_is_reported(key: str) -> None:
 def test_a_cancelled_question_restores_the_terminal() -> None:
     user = TypingUser("")
 
-    async def conversation(desk: PromptIO) -> None:
-        task = asyncio.ensure_future(TerminalApprover(desk).ask(edit_request()))
+    async def conversation(prompt_io: PromptIO) -> None:
+        task = asyncio.ensure_future(TerminalApprover(prompt_io).ask(edit_request()))
         await wait_until_async(lambda: "edit app.py" in user.questions)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -119,7 +119,7 @@ def test_no_change_is_not_reported_and_a_failed_listing_keeps_the_old_names() ->
 def test_an_open_menu_is_updated_with_new_names(monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project("app.py")
 
-    async def story() -> list[list[str]]:
+    async def run_turns() -> list[list[str]]:
         with create_pipe_input() as pipe:
             completer = LineCompleter(lambda: None, project)
             line = PromptLine(
@@ -147,7 +147,7 @@ def test_an_open_menu_is_updated_with_new_names(monkeypatch: pytest.MonkeyPatch)
                 await reading
         return seen
 
-    assert asyncio.run(story()) == [["@app.py"], ["@app.py", "@apply.py"]]
+    assert asyncio.run(run_turns()) == [["@app.py"], ["@app.py", "@apply.py"]]
 
 
 async def wait_for_choices(line: PromptLine, is_so: Callable[[list[str]], bool]) -> list[str]:

@@ -36,7 +36,7 @@ async def main():
     stop, typed = asyncio.Event(), TypedKeys()
     keys = KeyWatch(stop.set, typed=typed, on_change=lambda: screen.set_typed(TypingState(line=typed.line)))
     pause = make_suspender(screen, lambda: keys)
-    desk = PromptIO(sys.stdout, terminal, size, pause, stop.set)
+    prompt_io = PromptIO(sys.stdout, terminal, size, pause, stop.set)
     async with keys:
         screen.handle(TurnStarted(session_id="s", text="t", model="m"))
         screen.handle(TextDelta(text="Streaming **words** "))
@@ -44,11 +44,11 @@ async def main():
         screen.handle(ToolStarted(call_id="1", name="run", title="run git log"))
         request = ApprovalRequest(title="run git log", verdict=Ask("low", "a command", "git log *"),
                                   action=RunCommand(command="git log", cwd=Path.cwd()))
-        answer = await TerminalApprover(desk, lambda path: ".").ask(request)
+        answer = await TerminalApprover(prompt_io, lambda path: ".").ask(request)
         screen.handle(Notice(text=f"answer was {answer.kind}"))
-        word = await TerminalAsker(desk).ask("Which one?", ("left", "right"))
+        word = await TerminalAsker(prompt_io).ask("Which one?", ("left", "right"))
         screen.handle(ToolFinished(call_id="1", name="run", title="run git log", ok=True, summary=word, seconds=1))
-        limit = await TerminalAsker(desk).ask("Any limit?", ("1", "2"))
+        limit = await TerminalAsker(prompt_io).ask("Any limit?", ("1", "2"))
         screen.handle(Notice(text=f"limit: {limit}"))
         screen.handle(TextDelta(text="now waiting"))
         await stop.wait()

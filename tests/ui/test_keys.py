@@ -21,12 +21,12 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseu
 @contextmanager
 def pty() -> Generator[tuple[int, TextIO]]:
     """Yield both ends: the one a user types at, and the one a program reads."""
-    person, program = os.openpty()
+    terminal_fd, program = os.openpty()
     with os.fdopen(program, "r", encoding="utf-8") as stdin:
         try:
-            yield person, stdin
+            yield terminal_fd, stdin
         finally:
-            os.close(person)
+            os.close(terminal_fd)
 
 
 def mode(stdin: TextIO) -> list[object]:
@@ -36,8 +36,8 @@ def mode(stdin: TextIO) -> list[object]:
 class Watched:
     """A running key watcher and the keys it has received."""
 
-    def __init__(self, person: int, stdin: TextIO) -> None:
-        self.person = person
+    def __init__(self, terminal_fd: int, stdin: TextIO) -> None:
+        self.terminal_fd = terminal_fd
         self.stdin = stdin
         self.interrupts = 0
         self.shown = ""
@@ -63,13 +63,13 @@ class Watched:
         self.shown = self.typed.line.text
 
     def press(self, keys: str) -> None:
-        os.write(self.person, keys.encode())
+        os.write(self.terminal_fd, keys.encode())
 
 
 def run(play: Callable[[Watched], Awaitable[None]]) -> Watched:
     """Run a function with a watcher; the terminal must be restored afterwards."""
-    with pty() as (person, stdin):
-        watched = Watched(person, stdin)
+    with pty() as (terminal_fd, stdin):
+        watched = Watched(terminal_fd, stdin)
         before = mode(stdin)
 
         async def go() -> None:
@@ -125,7 +125,7 @@ def test_a_paste_of_a_megabyte_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Vt100Parser, "feed", counting)
 
     async def play(watched: Watched) -> None:
-        await asyncio.to_thread(_write_all, watched.person, f"a\x1b[200~{pasted}\x1b[201~b".encode())
+        await asyncio.to_thread(_write_all, watched.terminal_fd, f"a\x1b[200~{pasted}\x1b[201~b".encode())
         await wait_until_async(lambda: watched.typed.line.text.endswith("b"))
 
     watched = run(play)
@@ -197,11 +197,11 @@ def test_suspending_releases_the_keyboard_and_takes_it_back() -> None:
 
 def test_the_terminal_is_restored_after_an_error_and_a_cancellation() -> None:
     for error in (RuntimeError("boom"), asyncio.CancelledError()):
-        with pty() as (person, stdin):
+        with pty() as (terminal_fd, stdin):
             before = mode(stdin)
 
-            async def go(person: int = person, stdin: TextIO = stdin, error: BaseException = error) -> None:
-                async with Watched(person, stdin).watch:
+            async def go(terminal_fd: int = terminal_fd, stdin: TextIO = stdin, error: BaseException = error) -> None:
+                async with Watched(terminal_fd, stdin).watch:
                     raise error
 
             with pytest.raises(type(error)):

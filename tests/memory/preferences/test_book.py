@@ -21,18 +21,18 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Preferences:
+def preferences(tmp_path: Path, clock: Clock) -> Preferences:
     store = TypedStore(tmp_path / "memories.json", "user", clock=clock)
     return Preferences(store, TaskTypes(), Fading(), clock)
 
 
-def changes(book: Preferences) -> tuple[Change, ...]:
-    path = book._store.path  # pyright: ignore[reportPrivateUsage]
+def changes(preferences: Preferences) -> tuple[Change, ...]:
+    path = preferences._store.path  # pyright: ignore[reportPrivateUsage]
     return ChangeLog(path.with_name(LOG_NAME)).undoable()
 
 
-def test_a_preference_is_read_by_the_next_process(book: Preferences, tmp_path: Path, clock: Clock) -> None:
-    book.add("concise code", "said so", keywords=("brevity",), scenarios=("code",))
+def test_a_preference_is_read_by_the_next_process(preferences: Preferences, tmp_path: Path, clock: Clock) -> None:
+    preferences.add("concise code", "said so", keywords=("brevity",), scenarios=("code",))
     again = Preferences(TypedStore(tmp_path / "memories.json", "user", clock=clock), TaskTypes(), Fading(), clock)
     [one] = again.all()
     record = one.record
@@ -41,81 +41,81 @@ def test_a_preference_is_read_by_the_next_process(book: Preferences, tmp_path: P
 
 
 @pytest.mark.parametrize("before", ["tabs", "Use tabs", "always use tabs", "never use tabs", "I prefer tabs", "TABS."])
-def test_a_rule_replaces_an_earlier_one_about_the_same_thing(book: Preferences, before: str) -> None:
-    first = book.add(before, score=9.0)
-    done = book.add("never use tabs", score=0.5, explicit=True)
+def test_a_rule_replaces_an_earlier_one_about_the_same_thing(preferences: Preferences, before: str) -> None:
+    first = preferences.add(before, score=9.0)
+    done = preferences.add("never use tabs", score=0.5, explicit=True)
     assert (done.action, done.record.id) == ("merged", first.record.id)
-    assert [(one.record.content, one.score) for one in book.all()] == [("never use tabs", 0.5)]
-    assert [limit.content for limit in book.hard_limits()] == ["never use tabs"]
+    assert [(one.record.content, one.score) for one in preferences.all()] == [("never use tabs", 0.5)]
+    assert [limit.content for limit in preferences.hard_limits()] == ["never use tabs"]
 
 
-def test_a_rule_about_something_else_is_added(book: Preferences) -> None:
-    book.add("tabs in Makefiles", score=9.0)
-    book.add("never use tabs", score=0.5, explicit=True)
-    assert len(book.all()) == 2
+def test_a_rule_about_something_else_is_added(preferences: Preferences) -> None:
+    preferences.add("tabs in Makefiles", score=9.0)
+    preferences.add("never use tabs", score=0.5, explicit=True)
+    assert len(preferences.all()) == 2
 
 
-def test_the_last_rule_applies_and_can_be_undone(book: Preferences) -> None:
-    book.add("never use tabs", score=0.5, explicit=True)
-    book.add("always use tabs", score=10.0, explicit=True)
-    assert [(one.record.content, one.score) for one in book.all()] == [("always use tabs", 10.0)]
-    assert book.hard_limits() == []
-    book._store.revert(changes(book)[-1])  # pyright: ignore[reportPrivateUsage]
-    assert [limit.content for limit in book.hard_limits()] == ["never use tabs"]
+def test_the_last_rule_applies_and_can_be_undone(preferences: Preferences) -> None:
+    preferences.add("never use tabs", score=0.5, explicit=True)
+    preferences.add("always use tabs", score=10.0, explicit=True)
+    assert [(one.record.content, one.score) for one in preferences.all()] == [("always use tabs", 10.0)]
+    assert preferences.hard_limits() == []
+    preferences._store.revert(changes(preferences)[-1])  # pyright: ignore[reportPrivateUsage]
+    assert [limit.content for limit in preferences.hard_limits()] == ["never use tabs"]
 
 
-def test_an_inferred_preference_neither_changes_nor_hides_a_rule(book: Preferences, clock: Clock) -> None:
-    book.add("emojis", score=0.5, explicit=True)
+def test_an_inferred_preference_neither_changes_nor_hides_a_rule(preferences: Preferences, clock: Clock) -> None:
+    preferences.add("emojis", score=0.5, explicit=True)
     clock.now += 40 * DAY_S
-    book.add("Emojis", score=9.0)
-    [one] = book.all()
+    preferences.add("Emojis", score=9.0)
+    [one] = preferences.all()
     assert (one.score, one.record.seen) == (0.5, clock.now)
-    book.add("use emojis", score=9.0)
-    assert [limit.content for limit in book.hard_limits()] == ["emojis"]
+    preferences.add("use emojis", score=9.0)
+    assert [limit.content for limit in preferences.hard_limits()] == ["emojis"]
 
 
-def test_inferred_scores_are_averaged_and_explicit_ones_are_set(book: Preferences) -> None:
-    book.add("dark mode", score=8.0)
-    assert book.add("Dark  Mode", score=10.0).record.score == pytest.approx(9.2)
-    assert book.add("dark mode", score=3.0, explicit=True).record.score == 3.0
+def test_inferred_scores_are_averaged_and_explicit_ones_are_set(preferences: Preferences) -> None:
+    preferences.add("dark mode", score=8.0)
+    assert preferences.add("Dark  Mode", score=10.0).record.score == pytest.approx(9.2)
+    assert preferences.add("dark mode", score=3.0, explicit=True).record.score == 3.0
 
 
-def test_preferences_fade_and_cool_down_on_separate_clocks(book: Preferences, clock: Clock) -> None:
-    id = book.add("concise code", score=5.0).record.id
+def test_preferences_fade_and_cool_down_on_separate_clocks(preferences: Preferences, clock: Clock) -> None:
+    id = preferences.add("concise code", score=5.0).record.id
     clock.now += 30 * DAY_S
-    [one] = book.recall("concise")
+    [one] = preferences.recall("concise")
     assert one.coefficient == pytest.approx(0.55)
-    assert book.recall("concise")[0].coefficient == pytest.approx(0.55)  # reading does not reinforce it
-    assert book.recall("concise", touch=True)[0].record.id == id
-    assert book.all()[0].coefficient == 1.0
+    assert preferences.recall("concise")[0].coefficient == pytest.approx(0.55)  # reading does not reinforce it
+    assert preferences.recall("concise", touch=True)[0].record.id == id
+    assert preferences.all()[0].coefficient == 1.0
     clock.now += 11.9 * HOUR_S
-    assert book.apply([id, id, "gone"]) == [(id, "cooldown"), ("gone", "not_found")]
+    assert preferences.apply([id, id, "gone"]) == [(id, "cooldown"), ("gone", "not_found")]
     clock.now += 0.1 * HOUR_S
-    assert book.touch("Concise Code") == "touched"
-    assert book.touch("concise code") == "cooldown"
-    assert book.touch("something else") == "not_found"
-    assert book.all()[0].record.touch_count == 2
+    assert preferences.touch("Concise Code") == "touched"
+    assert preferences.touch("concise code") == "cooldown"
+    assert preferences.touch("something else") == "not_found"
+    assert preferences.all()[0].record.touch_count == 2
 
 
-def test_fading_is_configurable(book: Preferences, clock: Clock) -> None:
-    book.add("concise code", score=5.0)
+def test_fading_is_configurable(preferences: Preferences, clock: Clock) -> None:
+    preferences.add("concise code", score=5.0)
     clock.now += 14 * DAY_S
-    book.fading = Fading(half_life_days=14, floor=0.0)
-    assert book.all()[0].weight == pytest.approx(5.0 * 0.5**0.5)
+    preferences.fading = Fading(half_life_days=14, floor=0.0)
+    assert preferences.all()[0].weight == pytest.approx(5.0 * 0.5**0.5)
     for wrong in ({"half_life_days": 0}, {"half_life_days": -1}, {"floor": 1.0}, {"floor": -0.1}):
         with pytest.raises(ValueError, match=r"is a number of days|is at least 0"):
             Fading(**wrong)
 
 
-def test_preferences_are_filtered_by_band_scenario_and_score_together(book: Preferences) -> None:
-    book.add("short functions", score=9.0, scenarios=("coding",))
-    book.add("table driven tests", score=8.0, scenarios=("testing", "review"))
-    book.add("pytest fixtures", score=5.0)
-    book.add("british spelling", score=7.0)
-    book.add("never use goto", score=0.5, explicit=True)
+def test_preferences_are_filtered_by_band_scenario_and_score_together(preferences: Preferences) -> None:
+    preferences.add("short functions", score=9.0, scenarios=("coding",))
+    preferences.add("table driven tests", score=8.0, scenarios=("testing", "review"))
+    preferences.add("pytest fixtures", score=5.0)
+    preferences.add("british spelling", score=7.0)
+    preferences.add("never use goto", score=0.5, explicit=True)
 
     def items(**wanted: object) -> list[str]:
-        return [one.record.content for one in book.recall(**wanted)]  # type: ignore[arg-type]
+        return [one.record.content for one in preferences.recall(**wanted)]  # type: ignore[arg-type]
 
     assert items(scenario="code") == ["short functions"]
     assert items(scenario="qa") == ["table driven tests", "pytest fixtures"]  # the second by its keyword
@@ -124,83 +124,86 @@ def test_preferences_are_filtered_by_band_scenario_and_score_together(book: Pref
     assert items(types=("taboo",), min_score=3) == []
     assert items(query="FIX") == ["pytest fixtures"]
     assert items(limit=1) == ["short functions"]
-    assert [one.record.content for one in book.top(2)] == ["short functions", "table driven tests"]
+    assert [one.record.content for one in preferences.top(2)] == ["short functions", "table driven tests"]
 
 
-def test_only_whole_words_assign_a_preference_to_a_scenario(book: Preferences) -> None:
-    book.add("I prefer capital letters in stages", score=9.0)  # pr, api, tag: here each is only part of a word
+def test_only_whole_words_assign_a_preference_to_a_scenario(preferences: Preferences) -> None:
+    preferences.add("I prefer capital letters in stages", score=9.0)  # pr, api, tag: here each is only part of a word
     for scenario in ("review", "coding", "git"):
-        assert book.recall(scenario=scenario) == []
-    book.add("small commits", score=9.0)
-    assert [one.record.content for one in book.recall(scenario="git")] == ["small commits"]
+        assert preferences.recall(scenario=scenario) == []
+    preferences.add("small commits", score=9.0)
+    assert [one.record.content for one in preferences.recall(scenario="git")] == ["small commits"]
 
 
-def test_keywords_list_the_scenarios_with_counts(book: Preferences) -> None:
-    book.add("short prs", keywords=("review", "diff"))
-    assert book.all()[0].record.scenarios == ("review",)
-    book.add("x", keywords=("diff",))
-    assert book.keywords() == {"diff": 2, "review": 1}
-    assert book.scenarios()["review"] == 1
-    assert book.scenarios()["git"] == 0
+def test_keywords_list_the_scenarios_with_counts(preferences: Preferences) -> None:
+    preferences.add("short prs", keywords=("review", "diff"))
+    assert preferences.all()[0].record.scenarios == ("review",)
+    preferences.add("x", keywords=("diff",))
+    assert preferences.keywords() == {"diff": 2, "review": 1}
+    assert preferences.scenarios()["review"] == 1
+    assert preferences.scenarios()["git"] == 0
 
 
-def test_a_hard_limit_never_expires(book: Preferences, clock: Clock) -> None:
-    book.add("never force-push", score=0.5, explicit=True)
+def test_a_hard_limit_never_expires(preferences: Preferences, clock: Clock) -> None:
+    preferences.add("never force-push", score=0.5, explicit=True)
     for number in range(30):
-        book.add(f"liking {number}", score=9.0)
+        preferences.add(f"liking {number}", score=9.0)
     clock.now += 2_000 * DAY_S
-    assert "never force-push" not in [one.record.content for one in book.top(20)]
-    assert [limit.content for limit in book.hard_limits()] == ["never force-push"]
-    book._store.compact()  # pyright: ignore[reportPrivateUsage]
-    assert [limit.content for limit in book.hard_limits()] == ["never force-push"]
+    assert "never force-push" not in [one.record.content for one in preferences.top(20)]
+    assert [limit.content for limit in preferences.hard_limits()] == ["never force-push"]
+    preferences._store.compact()  # pyright: ignore[reportPrivateUsage]
+    assert [limit.content for limit in preferences.hard_limits()] == ["never force-push"]
 
 
-def test_clearing_is_one_change(book: Preferences) -> None:
+def test_clearing_is_one_change(preferences: Preferences) -> None:
     for number in range(5):
-        book.add(f"liking {number}")
-    book._store.remember("the port is 5433", "fact")  # pyright: ignore[reportPrivateUsage]
-    before = len(changes(book))
-    assert book.clear() == 5
-    assert (len(changes(book)) - before, book.all()) == (1, [])
-    assert book._store.count() == 1  # pyright: ignore[reportPrivateUsage]
-    book._store.revert(changes(book)[-1])  # pyright: ignore[reportPrivateUsage]
-    assert len(book.all()) == 5
-    assert Preferences.clear(book) == 5
-    assert book.clear() == 0
+        preferences.add(f"liking {number}")
+    preferences._store.remember("the port is 5433", "fact")  # pyright: ignore[reportPrivateUsage]
+    before = len(changes(preferences))
+    assert preferences.clear() == 5
+    assert (len(changes(preferences)) - before, preferences.all()) == (1, [])
+    assert preferences._store.count() == 1  # pyright: ignore[reportPrivateUsage]
+    preferences._store.revert(changes(preferences)[-1])  # pyright: ignore[reportPrivateUsage]
+    assert len(preferences.all()) == 5
+    assert Preferences.clear(preferences) == 5
+    assert preferences.clear() == 0
 
 
-def test_invalid_values_are_refused(book: Preferences) -> None:
+def test_invalid_values_are_refused(preferences: Preferences) -> None:
     for score in (11.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(UserError, match="a score is a number from 0 to 10"):
-            book.add("x", score=score)
+            preferences.add("x", score=score)
     for item in ("", "  \n", "\u200b"):
         with pytest.raises(UserError, match="needs a text"):
-            book.add(item)
-    book.add("one")
-    other = book.add("two").record
+            preferences.add(item)
+    preferences.add("one")
+    other = preferences.add("two").record
     with pytest.raises(UserError, match="nothing to change"):
-        book.update(other.id)
+        preferences.update(other.id)
     with pytest.raises(UserError, match="there is already a preference 'one'"):
-        book.update(other.id, item="ONE")
+        preferences.update(other.id, item="ONE")
     with pytest.raises(UserError, match="not a band of scores"):
-        book.recall(types=("lukewarm",))
-    fact = book._store.remember("the port is 5433", "fact").record  # pyright: ignore[reportPrivateUsage]
+        preferences.recall(types=("lukewarm",))
+    fact = preferences._store.remember("the port is 5433", "fact").record  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(UserError, match="is a fact, not a preference"):
-        book.find(fact.id)
-    assert sorted(one.record.content for one in book.all()) == ["one", "two"]
+        preferences.find(fact.id)
+    assert sorted(one.record.content for one in preferences.all()) == ["one", "two"]
 
 
 @pytest.mark.parametrize("item", ["偏好简洁的代码", "🙂", "Ça & là", "a" * 16_000, "line\nbreak"])
-def test_any_text_is_accepted(book: Preferences, item: str) -> None:
-    book.add(item)
-    assert book.find(item).content == item
-    assert book.add(item).action == "merged"
+def test_any_text_is_accepted(preferences: Preferences, item: str) -> None:
+    preferences.add(item)
+    assert preferences.find(item).content == item
+    assert preferences.add(item).action == "merged"
 
 
 def test_the_user_can_define_a_scenario(tmp_path: Path, clock: Clock) -> None:
     scenarios = TaskTypes({"infra": TaskType(keywords=("terraform", "helm"), aliases=("ops",))})
-    book = Preferences(TypedStore(tmp_path / "m.json", "user", clock=clock), scenarios, Fading(), clock)
-    book.add("plan before apply", scenarios=("ops",))
-    book.add("pin helm charts")
-    book.add("concise code")
-    assert [one.record.content for one in book.recall(scenario="infra")] == ["pin helm charts", "plan before apply"]
+    preferences = Preferences(TypedStore(tmp_path / "m.json", "user", clock=clock), scenarios, Fading(), clock)
+    preferences.add("plan before apply", scenarios=("ops",))
+    preferences.add("pin helm charts")
+    preferences.add("concise code")
+    assert [one.record.content for one in preferences.recall(scenario="infra")] == [
+        "pin helm charts",
+        "plan before apply",
+    ]
