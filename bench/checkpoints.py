@@ -20,8 +20,8 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.measurements import time_ms  # noqa: E402
 from bench.search import make_tree  # noqa: E402 the path must be set first
-from bench.timing import time_ms  # noqa: E402
 from clio.checkpoints.checkpoint_store import TurnRef  # noqa: E402
 from clio.checkpoints.checkpoints import Checkpoints  # noqa: E402
 from clio.tools.files.file_index import walk_files  # noqa: E402

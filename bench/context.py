@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.fidelity import print_fidelity
 from bench.histories import generate_session, make_window, store_session, take_next_step
+from bench.measurements import time_ms
 from bench.retention import shared_prefix_length
-from bench.timing import time_ms
 from clio.context.compaction import PROACTIVE_SHARE
 from clio.messages import UserMessage
 from clio.providers.chat import ChatProtocol

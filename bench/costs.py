@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.timing import median_ms, time_ms
+from bench.measurements import median_ms, time_ms
 from clio.messages import Usage
 from clio.providers.prices import PriceBook
 from clio.sessions.ledger import Ledger, LedgerEntry, merge_entries

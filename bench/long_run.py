@@ -8,8 +8,6 @@ The server counts four characters per token, and refuses requests that are large
 import argparse
 import asyncio
 import json
-import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import msgspec
 
+from bench.measurements import read_memory_mb
 from clio.agent.user_interface import ComposedInterface, Event, StepFinished
 from clio.app import build_app
 from clio.config.layers import load_config
@@ -56,7 +55,7 @@ def serve(calls: int, window: int) -> None:
 async def run_turn(calls: int, window: int) -> None:
     """Run one turn of `calls` calls, and print the figures of the session, the disk and the memory."""
     print(f"\n### {calls} tool calls in one turn through a window of {window:,} tokens\n\n| | |\n|---|--:|")
-    rss: dict[int, int] = {}
+    rss: dict[int, float] = {}
     steps = 0
 
     def emit(event: Event) -> None:
@@ -64,7 +63,7 @@ async def run_turn(calls: int, window: int) -> None:
         if isinstance(event, StepFinished):
             steps += 1
             if steps in (calls // 5, calls):
-                rss[steps] = read_resident_bytes()
+                rss[steps] = read_memory_mb()
 
     command = [sys.executable, __file__, "--serve", "--calls", str(calls), "--window", str(window)]
     with (
@@ -99,7 +98,7 @@ async def run_turn(calls: int, window: int) -> None:
         "session files ÷ bytes of the messages, closed": f"{snapshot / messages:.3f}",
         "milliseconds a step, server and tools included": f"{1_000 * seconds / max(int(requests), 1):.1f}",
     }
-    table |= {f"resident memory after {step} calls, MiB": f"{size / 2**20:.1f}" for step, size in rss.items()}
+    table |= {f"resident memory after {step} calls, MiB": f"{mib:.1f}" for step, mib in rss.items()}
     for name, value in table.items():
         print(f"| {name} | {value} |")
 
@@ -116,14 +115,6 @@ def measure_session_files(project: Path) -> int:
     """Return the size of the session's files without blobs."""
     folder = project / ".clio" / "sessions"
     return sum(path.stat().st_size for path in folder.glob("*.json*"))
-
-
-def read_resident_bytes() -> int:
-    """Return the resident memory of this process in bytes, or its peak if that cannot be read."""
-    try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main() -> None:

@@ -15,11 +15,11 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from bench.measurements import read_cpu_s
 from bench.peers import AgentSetup
 from bench.side.measure import Shell
 from bench.side.programs import PROGRAMS, find_program
 from bench.side.server import InstantServer
-from bench.timing import read_cpu_s
 
 FILES = 200
 

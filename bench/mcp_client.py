@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,7 +18,8 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.config.loaded import McpServer  # noqa: E402 the path must be set first
+from bench.measurements import run_process  # noqa: E402 the path must be set first
+from clio.config.loaded import McpServer  # noqa: E402
 from clio.mcp.client import load_sdk  # noqa: E402
 from clio.mcp.servers import McpServers  # noqa: E402
 from tests.support.chat_server import ChatServer, text  # noqa: E402
@@ -66,12 +66,9 @@ def measure_first_turns(folder: Path, runs: int) -> None:
 
 def run_clio(project: Path, env: dict[str, str]) -> tuple[float, float]:
     """Run clio once, and return its CPU and wall-clock seconds with those of its children."""
-    before, started = os.times(), time.perf_counter()
     command = [sys.executable, "-m", "clio", "-p", "hello", "--model", "m", "--cwd", str(project)]
-    subprocess.run(command, env={**env, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
-    after = os.times()
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return cpu, time.perf_counter() - started
+    cpu_ms, wall_ms = run_process(command, cwd=ROOT, env={**env, "PYTHONPATH": str(ROOT)})
+    return cpu_ms / 1000, wall_ms / 1000
 
 
 async def measure_calls(folder: Path, runs: int) -> None:

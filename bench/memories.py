@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.measurements import append_and_fsync_ms, percentile_95, time_ms
 from bench.recall_data import Words
-from bench.timing import append_and_fsync_ms, percentile_95, time_ms
 from bench.unified import fill_memory
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id

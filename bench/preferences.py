@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bench.timing import median_ms
+from bench.measurements import median_ms
 from clio.ids import new_id
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.stated_preferences import find_preferences

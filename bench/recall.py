@@ -20,8 +20,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.measurements import time_ms
 from bench.recall_data import Words, make_sessions, write_session
-from bench.timing import time_ms
 from bench.transcripts import find_transcripts
 from clio.memory.transcripts.session_search import SessionRecall
 from clio.messages import ToolMessage, message_text

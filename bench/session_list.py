@@ -8,17 +8,16 @@ Asserts nothing.
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.messages import AssistantMessage, UserMessage  # noqa: E402 the path must be set first
+from bench.measurements import run_process  # noqa: E402 the path must be set first
+from clio.messages import AssistantMessage, UserMessage  # noqa: E402
 from clio.sessions.store import SessionStore  # noqa: E402
 
 SCRIPT = Path(sys.executable).with_name("clio")
@@ -73,14 +72,7 @@ def make_sessions(project: Path, count: int) -> None:
 def run_clio(project: Path, arguments: tuple[str, ...]) -> Sample:
     """Run clio once."""
     env = os.environ | {"HOME": str(project), "CLIO_HOME": str(project / "home"), "PYTHONPATH": str(ROOT)}
-    started = time.perf_counter()
-    process = subprocess.Popen(
-        [*CLIO, *arguments], cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, arguments
-    return (usage.ru_utime + usage.ru_stime) * 1000, (time.perf_counter() - started) * 1000
+    return run_process([*CLIO, *arguments], cwd=project, env=env)
 
 
 if __name__ == "__main__":

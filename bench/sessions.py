@@ -5,7 +5,6 @@
 The messages are generated, about 1 KB each.
 """
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.measurements import read_memory_mb
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
@@ -57,21 +57,13 @@ def measure_append_us(store: SessionStore, count: int) -> float:
     return best * 1e6
 
 
-def rss_mb() -> float:
-    """Return the memory of this process in MB, or its peak memory without /proc."""
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text(encoding="ascii").split()[1]) * resource.getpagesize() / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
 def measure_open(folder: str, session_id: str) -> None:
     """Open a session, and print the CPU time and the memory. To be run in its own process."""
-    before = rss_mb()
+    before = read_memory_mb()
     start = time.process_time()
     session = SessionStore(Path(folder)).open(session_id)
     seconds = time.process_time() - start
-    after = rss_mb()
+    after = read_memory_mb()
     print(f"{len(session.messages)} messages: {seconds * 1e3:.1f} ms CPU, RSS {after:.0f} MB", end="")
     print(f" ({after - before:.0f} MB for the session)")
 

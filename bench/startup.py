@@ -20,7 +20,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.timing import read_cpu_s  # noqa: E402 the path must be set first
+from bench.measurements import read_cpu_s, run_process  # noqa: E402 the path must be set first
 from tests.support.pty_session import PtySession  # noqa: E402
 
 SCRIPT = Path(sys.executable).with_name("clio")
@@ -116,20 +116,12 @@ class StartupBench:
         other, aim = comparisons[name]
         return f"{cpu[name] / cpu[other]:.2f} x {other} ({aim})"
 
-    def _run(self, argv: list[str], **env: str) -> Sample:
-        started = time.perf_counter()
-        process = subprocess.Popen(
-            argv, cwd=self.project, env=self.env | {"OPENAI_API_KEY": "sk-none"} | env,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        assert process.stderr is not None
-        error = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        wall = time.perf_counter() - started
-        if process.returncode:
-            raise Skipped(f"{' '.join(argv)} ended with {process.returncode}: {error.decode(errors='replace')[-300:]}")
-        return (usage.ru_utime + usage.ru_stime) * 1000, wall * 1000
+    def _run(self, argv: list[str]) -> Sample:
+        try:
+            return run_process(argv, cwd=self.project, env=self.env | {"OPENAI_API_KEY": "sk-none"})
+        except subprocess.CalledProcessError as error:
+            last = error.stderr.decode(errors="replace")[-300:]
+            raise Skipped(f"{' '.join(argv)} ended with {error.returncode}: {last}") from error
 
     def _one_shot(self) -> dict[str, Sample]:
         if self.server is None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bench.timing import percentile_95
+from bench.measurements import percentile_95
 from clio.agent.user_interface import ComposedInterface, Event, StepFinished, StepStarted
 from clio.app import App, build_app
 from clio.config.layers import load_config

@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 import psycopg
 
-from bench.timing import read_cpu_s
+from bench.measurements import read_cpu_s
 from clio.memory.database.connection import Database, parse_database_address
 from clio.memory.database.members import add_member
 from clio.memory.database.schema import migrate

@@ -17,7 +17,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.timing import percentile_95, read_cpu_s  # noqa: E402 the path must be set first
+from bench.measurements import percentile_95, read_cpu_s  # noqa: E402 the path must be set first
 from clio.messages import AssistantMessage, UserMessage  # noqa: E402
 from clio.sessions.store import SessionStore  # noqa: E402
 from tests.support.own_sessions import own_store  # noqa: E402

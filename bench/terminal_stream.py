@@ -19,7 +19,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.timing import read_cpu_s  # noqa: E402 the path must be set first
+from bench.measurements import read_cpu_s, read_memory_mb  # noqa: E402 the path must be set first
 from tests.support.pty_session import PtySession  # noqa: E402
 
 RATE = 5_000  # tokens a second
@@ -88,13 +88,13 @@ class Run:
             _wait_for(shell, b"test-model")
             time.sleep(2)  # until the imports in the background have ended
             shell.take_in(0.1)
-            self.rss_before = _rss_mb(shell.pid)
+            self.rss_before = read_memory_mb(shell.pid)
             cpu, at, started = read_cpu_s(shell.pid), len(shell.raw), time.monotonic()
             shell.line("go")
             self._watch(shell, at, keys=keys)
             self.wall_s, self.cpu_s = time.monotonic() - started, read_cpu_s(shell.pid) - cpu
             written = bytes(shell.raw[at:])
-            self.rss_after, self.bytes, self.frames = _rss_mb(shell.pid), len(written), written.count(FRAME)
+            self.rss_after, self.bytes, self.frames = read_memory_mb(shell.pid), len(written), written.count(FRAME)
 
     def _watch(self, shell: PtySession, at: int, *, keys: bool) -> None:
         """Read the output until the turn ends, without drawing it, and press keys if `keys`."""
@@ -143,13 +143,6 @@ def _print_run(run: Run) -> None:
         print(
             f"  a key is visible after {1000 * median(ordered):.0f} ms, p95 {1000 * p95:.0f} ms ({len(ordered)} keys)"
         )
-
-
-def _rss_mb(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 def _answer(tokens: int) -> Iterator[str]:

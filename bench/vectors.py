@@ -19,7 +19,7 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from bench.timing import percentile_95, time_ms
+from bench.measurements import percentile_95, time_ms
 from clio.memory.vectors.vector_index import VectorIndex
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.text.embedding import HashedEmbedder, embed_text

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from bench.timing import append_and_fsync_ms, median_ms, time_ms
+from bench.measurements import append_and_fsync_ms, median_ms, time_ms
 from clio.ids import new_id
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore

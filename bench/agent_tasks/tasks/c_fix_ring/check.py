@@ -1,4 +1,4 @@
-"""The ring behaves like a queue under random use, touches no byte outside, and ring.h is as it was."""
+"""Check that the ring is a queue under random use, writes no byte outside its buffer, and ring.h is unchanged."""
 
 from bench.agent_tasks.result import Result
 
@@ -46,7 +46,7 @@ TESTS = "cc -std=c99 -Wall -Wextra -Werror -o test_ring test_ring.c ring.c".spli
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_unchanged("ring.h")
     result.expect_success("the ring is still wrong", BUILD, ["./hidden"], files={"hidden.c": HIDDEN})
     result.expect_success("the project's tests fail", TESTS, ["./test_ring"])

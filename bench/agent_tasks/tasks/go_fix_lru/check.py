@@ -1,4 +1,4 @@
-"""The three faults are gone, also in combination, and tests were added."""
+"""Check that the three faults are fixed, also in combination, and that tests were added."""
 
 from bench.agent_tasks.result import Result
 
@@ -47,7 +47,7 @@ func TestHidden(t *testing.T) {
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_success("the cache is still wrong", ["go", "test", "./..."], files={"hidden_test.go": HIDDEN})
     result.expect(result.read("cache_test.go").count("func Test") >= 3, "the tests that were asked for are not there")
     result.expect_unchanged("go.mod")

@@ -1,4 +1,4 @@
-"""CSV is right at its edges, columns hold for each format, and help and tests say so."""
+"""Check CSV output with special characters, the columns of each format, the help text and the tests."""
 
 from bench.agent_tasks.result import Result
 
@@ -31,7 +31,7 @@ assert.ok(help.includes("csv") && help.includes("--columns"), "the help text");
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_success("the report is not as asked", ["node", "hidden.mjs"], files={"hidden.mjs": HIDDEN})
     tests = sorted(path.relative_to(result.tree).as_posix() for path in result.tree.glob("test/**/*.*js"))
     result.expect_success("the project's tests fail", ["node", "--test", *tests])

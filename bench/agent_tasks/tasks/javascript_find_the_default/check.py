@@ -1,4 +1,4 @@
-"""The answer is the number in effect, names the two places it comes from, and nothing was changed."""
+"""Check that the answer has the effective number and its two sources, and that no file was changed."""
 
 import re
 
@@ -6,7 +6,7 @@ from bench.agent_tasks.result import Result
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect(re.search(r"\b56\b", result.answer), "the answer is not 56")
     result.expect("profiles.js" in result.answer, "the answer does not name src/config/profiles.js")
     result.expect("sender.js" in result.answer, "the answer does not name src/queue/sender.js")

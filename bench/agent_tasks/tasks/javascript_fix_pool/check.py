@@ -1,4 +1,4 @@
-"""Order, errors and the limit hold, and tests were added."""
+"""Check the order, the errors and the limit, and that tests were added."""
 
 from bench.agent_tasks.result import Result
 
@@ -24,7 +24,7 @@ clearTimeout(guard);
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_success("runAll is still wrong", ["node", "hidden.mjs"], files={"hidden.mjs": HIDDEN})
     tests = sorted(path.relative_to(result.tree).as_posix() for path in result.tree.glob("test/**/*.*js"))
     result.expect_success("the project's tests fail", ["node", "--test", *tests])

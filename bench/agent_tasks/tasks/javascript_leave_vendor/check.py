@@ -1,4 +1,4 @@
-"""Posts and links get the same plain addresses, and vendor/ is as it was."""
+"""Check that posts and links get the same plain addresses, and that vendor/ is unchanged."""
 
 from bench.agent_tasks.result import Result
 
@@ -16,7 +16,7 @@ for (const [title, slug] of [["Crème brûlée", "creme-brulee"], ["Straße", "s
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_unchanged("vendor")
     result.expect_success("addresses are wrong", ["node", "hidden.mjs"], files={"hidden.mjs": HIDDEN})
     tests = sorted(path.relative_to(result.tree).as_posix() for path in result.tree.glob("test/**/*.*js"))

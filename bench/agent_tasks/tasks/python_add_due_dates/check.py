@@ -1,4 +1,4 @@
-"""The command line does what was asked, old files load, and the page and the tests say so."""
+"""Check the command line, that old files can be loaded, the README and the tests."""
 
 from bench.agent_tasks.result import PYTHON, UNITTEST, Result
 
@@ -28,7 +28,7 @@ assert pathlib.Path("hidden.json").read_bytes() == before, "a refused item was s
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_success("due dates do not work", [*PYTHON, "hidden.py"], files={"hidden.py": HIDDEN})
     result.expect_success("the project's tests fail", UNITTEST)
     result.expect("--due" in result.read("README.md"), "the README does not show --due")

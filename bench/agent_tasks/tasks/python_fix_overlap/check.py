@@ -1,4 +1,4 @@
-"""Both symptoms are gone, for random bookings too, and a test for them was added."""
+"""Check that both symptoms are fixed, also for random bookings, and that tests were added."""
 
 from bench.agent_tasks.result import PYTHON, UNITTEST, Result
 
@@ -22,7 +22,7 @@ for _ in range(300):
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_success("free_slots is still wrong", [*PYTHON, "hidden.py"], files={"hidden.py": HIDDEN})
     result.expect_success("the project's tests fail", UNITTEST)
     before = (result.start / "tests" / "test_schedule.py").read_text(encoding="utf-8").count("def test_")

@@ -1,4 +1,4 @@
-"""Every cause and every time is right, and the longest is named."""
+"""Check every cause and duration in summary.csv, and that the answer names the longest incident."""
 
 import csv
 
@@ -19,7 +19,7 @@ FACTS = {
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     rows = list(csv.reader(result.read("summary.csv").splitlines()))
     result.expect(rows[:1] == [["report", "service", "minutes"]], "summary.csv has another header, or is not there")
     result.expect([row[0] for row in rows[1:] if row] == list(FACTS), "the reports are not all there, in order")

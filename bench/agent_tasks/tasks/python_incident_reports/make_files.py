@@ -1,4 +1,4 @@
-"""Ten reports of about 5,000 characters: two facts in each, said differently, among much that does not matter."""
+"""Generate ten reports of about 5,000 characters: two facts in each, worded differently, in irrelevant text."""
 
 import random
 from pathlib import Path
@@ -56,9 +56,9 @@ FACTS = {
         "agreed time leaves these out.",
     ),
 }
-ROOMS = "on-call channel,status call,review,handover,morning meeting,bridge".split(",")
+CHANNELS = "on-call channel,status call,review,handover,morning meeting,bridge".split(",")
 TEAMS = "platform,billing,search,mobile,data,support,networks,identity".split(",")
-DEEDS = (
+ACTIVITIES = (
     "compared the graphs of the last {n} deployments and found no step in them",
     "asked for the dumps of {n} hosts, of which most were complete",
     "rolled a canary back, waited {n} minutes, and rolled it forward again without an effect",
@@ -72,17 +72,17 @@ DEEDS = (
 
 def write_files(folder: Path) -> None:
     """Write reports/*.md."""
-    chance = random.Random(20300)
+    rng = random.Random(20300)
     reports = folder / "reports"
     reports.mkdir(exist_ok=True)
     for name, (cause, minutes) in FACTS.items():
-        lines = [_write_line(chance) for _ in range(44)]
-        places = sorted(chance.sample(range(6, 42), 2))
+        lines = [_write_line(rng) for _ in range(44)]
+        places = sorted(rng.sample(range(6, 42), 2))
         for place, fact in zip(places, (cause, minutes), strict=True):
             lines.insert(place, fact)
         (reports / f"{name}.md").write_text(f"# Incident of {name}\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _write_line(chance: random.Random) -> str:
-    deed = chance.choice(DEEDS).format(n=chance.randint(3, 59))
-    return f"In the {chance.choice(ROOMS)} the {chance.choice(TEAMS)} team {deed}."
+def _write_line(rng: random.Random) -> str:
+    activity = rng.choice(ACTIVITIES).format(n=rng.randint(3, 59))
+    return f"In the {rng.choice(CHANNELS)} the {rng.choice(TEAMS)} team {activity}."

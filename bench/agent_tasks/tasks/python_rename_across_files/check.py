@@ -1,4 +1,4 @@
-"""The function has its new name and no old one, the neighbours keep theirs, and everything works as before."""
+"""Check that the function is renamed everywhere, similar names are unchanged, and everything still works."""
 
 import re
 
@@ -21,7 +21,7 @@ assert greet(2) == "Hello linus"
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_success("the renamed project does not work", [*PYTHON, "hidden.py"], files={"hidden.py": HIDDEN})
     result.expect_success("the project's tests fail", UNITTEST)
     result.expect_unchanged("shop/audit.py", "shop/http.py")

@@ -1,4 +1,4 @@
-"""The tests of the start pass, for other amounts too, and were not touched."""
+"""Check that the unchanged tests of the start pass, and the function also works for other amounts."""
 
 from bench.agent_tasks.result import PYTHON, UNITTEST, Result
 
@@ -22,7 +22,7 @@ for cents in range(0, 400):
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_unchanged("tests")
     result.expect_success("the tests of the start fail", UNITTEST, keep_tests=True)
     result.expect_success("other amounts are wrong", [*PYTHON, "hidden.py"], files={"hidden.py": HIDDEN})

@@ -1,4 +1,4 @@
-"""The error has the one code that follows from what was said in the first session."""
+"""Check that the error has the code that follows from the first session."""
 
 from bench.agent_tasks.result import PYTHON, UNITTEST, Result
 
@@ -20,7 +20,7 @@ assert place_order("ada", [(3, 2)]) == 6
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_success("the error is not as agreed", [*PYTHON, "hidden.py"], files={"hidden.py": HIDDEN})
     result.expect_success("the project's tests fail", UNITTEST)
     tests = "".join(path.read_text(encoding="utf-8") for path in result.tree.glob("tests/**/*.py"))

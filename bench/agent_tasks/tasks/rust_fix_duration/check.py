@@ -1,4 +1,4 @@
-"""The test of the start passes unchanged, and no text makes the parser panic."""
+"""Check that the unchanged test of the start passes, and that no text makes the parser panic."""
 
 import tempfile
 from pathlib import Path
@@ -36,7 +36,7 @@ mod hidden {
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     tests = (result.start / "src/duration.rs").read_text(encoding="utf-8").partition("#[cfg(test)]")[2]
     result.expect(tests in result.read("src/duration.rs"), "the tests of src/duration.rs were changed")
     with tempfile.TemporaryDirectory(prefix="agent-task-rust-") as folder:

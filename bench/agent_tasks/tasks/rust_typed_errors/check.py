@@ -1,4 +1,4 @@
-"""The type is there with its messages, nothing compares texts, and the program prints what it printed."""
+"""Check the error type and its messages, that no code compares texts, and the output of the program."""
 
 import tempfile
 from pathlib import Path
@@ -38,7 +38,7 @@ for text, output, code in [("port=80", "port 80 with 4 workers", 0), ("", "missi
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     with tempfile.TemporaryDirectory(prefix="agent-task-rust-") as folder:
         tests, program = str(Path(folder) / "tests"), str(Path(folder) / "program")
         build = ["rustc", "--edition", "2021", "-A", "warnings"]

@@ -1,4 +1,4 @@
-"""The script works, one commit holds it and nothing else, and the user's changes are where they were."""
+"""Check that the script works, that one commit contains only the fix, and that the user's changes are unchanged."""
 
 from bench.agent_tasks.result import Result
 
@@ -22,7 +22,7 @@ sh bin/rotate.sh "$folder/none.log" 3
 
 
 def check(result: Result) -> None:
-    """Note what is wrong."""
+    """Add the problems of the result."""
     result.expect_success("rotate.sh is still wrong", ["sh", "hidden.sh"], files={"hidden.sh": HIDDEN})
     result.expect_unchanged("notes.md", "bin/report.sh", "scratch.txt")
     subjects = result.git("log", "--format=%s").splitlines()
