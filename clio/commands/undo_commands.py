@@ -27,6 +27,7 @@ from clio.errors import ClioError, UsageError, UserError
 from clio.messages import is_turn_start
 from clio.text.formatting import format_ago, truncate
 from clio.text.translation import mark, tr, tr_count
+from clio.text.untrusted_text import unmark_pasted_text
 
 if TYPE_CHECKING:
     from clio.agent.turn_files import RenderedChange
@@ -63,7 +64,7 @@ class SessionTurn(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """Return the start of its message on one line."""
-        return truncate(" ".join(self.said.split()), _TITLE_CHARS)
+        return truncate(" ".join(unmark_pasted_text(self.said).split()), _TITLE_CHARS)
 
 
 def session_turns(ctx: CommandContext) -> list[SessionTurn]:
@@ -412,7 +413,7 @@ def _carry_out_rewind(
         follow_up = _make_fork_step(ctx, turn)
         known = [info.id for info in ctx.store.list()]
         short = ctx.session.id[: compute_unique_id_length(known)]
-        said = truncate(" ".join(turn.said.split()), _MAX_MESSAGE_CHARS)
+        said = truncate(" ".join(unmark_pasted_text(turn.said).split()), _MAX_MESSAGE_CHARS)
         sentences.append(
             tr(
                 "Your message was: {said}. /session switch {short} returns to the session you left.",

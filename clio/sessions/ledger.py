@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.messages import Message, UserMessage
-from clio.sessions.state import FIRST_WORDS_CHARS, Bill, to_one_line
+from clio.sessions.state import Bill, find_first_words
 from clio.storage.documents import check_version, refuse_newer_version
 from clio.storage.files import make_folder, open_regular, write_atomic
 from clio.storage.jsonl import LineWriter, back_up_damaged_file, read_lines
@@ -70,7 +70,7 @@ def list_turn_costs(messages: Sequence[Message], bills: Sequence[Bill]) -> list[
     return [
         TurnCost(
             number=index + 1,
-            first_words=to_one_line(requests[index].content, FIRST_WORDS_CHARS),
+            first_words=find_first_words([requests[index]]),
             total=total_bills(bills_by_turn[index]),
         )
         for index in sorted(bills_by_turn)

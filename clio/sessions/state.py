@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from clio.messages import Message, UserMessage
 from clio.text.formatting import Cost
 from clio.text.lazy_regex import LazyRegex
+from clio.text.untrusted_text import unmark_pasted_text
 
 S = TypeVar("S", bound=Struct)
 # msgspec refuses to encode them, so one in a file name would make the whole session unsaveable.
@@ -330,7 +331,7 @@ def find_first_words(messages: list[Message]) -> str:
     """Return the beginning of the first user message, on one line; "" if there is none."""
     for message in messages:
         if isinstance(message, UserMessage) and message.origin == "user":
-            return to_one_line(message.content, FIRST_WORDS_CHARS)
+            return to_one_line(unmark_pasted_text(message.content[: 10 * FIRST_WORDS_CHARS]), FIRST_WORDS_CHARS)
     return ""
 
 

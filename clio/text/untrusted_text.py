@@ -44,17 +44,24 @@ _OUTPUT_TAGS = ("hook_note", "folder_instructions")
 
 
 _NEUTRALIZED_CLOSING = LazyRegex(rf"<\\(?=/{PASTED_TEXT_TAG}>)", needs="<\\")
-PASTED_TEXT = LazyRegex(rf"<{PASTED_TEXT_TAG}>\n(.*?)\n</{PASTED_TEXT_TAG}>", re.DOTALL, needs="<pasted")
+PASTED_TEXT = LazyRegex(
+    rf"<{PASTED_TEXT_TAG}>(?P<gap>\n?)(?P<text>.*?)(?:(?P=gap)</{PASTED_TEXT_TAG}>|\Z)", re.DOTALL, needs="<pasted"
+)
 
 
 def mark_pasted_text(text: str) -> str:
-    """Return a text that the user pasted between tags, which it cannot close."""
-    return f"<{PASTED_TEXT_TAG}>\n{neutralize_closing_tags(text.strip(chr(10)), PASTED_TEXT_TAG)}\n</{PASTED_TEXT_TAG}>"
+    """Return a text that the user pasted between tags, which it cannot close; around several lines, on their own."""
+    inside = neutralize_closing_tags(text.strip("\n"), PASTED_TEXT_TAG)
+    gap = "\n" * ("\n" in inside)
+    return f"<{PASTED_TEXT_TAG}>{gap}{inside}{gap}</{PASTED_TEXT_TAG}>"
 
 
 def unmark_pasted_text(text: str) -> str:
-    """Return a text without the tags around what the user pasted, for a program or a store that takes the bare text."""
-    return PASTED_TEXT.sub(lambda found: _NEUTRALIZED_CLOSING.sub("<", found[1]), text)
+    """Return a text without the tags around what the user pasted, for a program, a store or a screen.
+
+    The text may have been cut within the tags.
+    """
+    return PASTED_TEXT.sub(lambda found: _NEUTRALIZED_CLOSING.sub("<", found["text"]), text)
 
 
 @lru_cache(maxsize=64)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
+from clio.text.lazy_regex import LazyRegex
 from clio.text.translation import mark, tr
-from clio.text.untrusted_text import mark_pasted_text
+from clio.text.untrusted_text import PASTED_TEXT, mark_pasted_text
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
@@ -181,22 +182,39 @@ def fit_placeholder(width: int) -> str:
     return next((text for text in map(tr, _PLACEHOLDERS) if len(text) <= width), tr(_PLACEHOLDERS[-1])[: max(width, 0)])
 
 
+_MAX_UNSENT_PASTES = 20
+_MAX_RECALLED_CHARS = 20_000  # a longer line is in the history with its placeholders
+_MAX_VALUE_WORDS = 3
+"""Words of a paste within a typed sentence that are a part of it: "never use " and a pasted name."""
+_WIDE_CHARS_PER_WORD = 4  # of Chinese and Japanese, which are written without spaces
+_BEGINS_SENTENCE = LazyRegex(r"(?:^|[.:;?!,…—。、\uff0c\uff1a\uff1b\uff01\uff1f)\]\"'”»\n]|\s[-–])\s*\Z")
+"""The end of a text behind which a sentence or a quotation begins."""
+_EDITED_SHARE = 0.6
+"""Share of a line's characters, at its two ends, that it has in common with the pasted line that it was edited from."""
+
+
 class PastedTexts:
-    """The texts pasted into lines of this run, by their placeholders."""
+    """The texts pasted into lines of this run."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
+        """Texts too long for the line, by the placeholder that is inserted for each."""
         self._shown: dict[str, str] = {}
         """Texts of several lines that were short enough to be inserted as they are."""
+        self._unsent: list[str] = []
+        """Texts inserted as they are that no sent line contained yet; the user may have edited them."""
+        self._sent: dict[str, str] = {}
+        """Lines that were sent with marks, as the user sees them in the history, and with the marks."""
 
     def convert(self, data: str) -> str:
         """Return what to insert for pasted text: the text, or its placeholder if it would fill the screen."""
         text = data.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.count("\n") + (not text.endswith("\n"))
         if len(text) <= MAX_PASTE_CHARS and lines <= MAX_PASTE_LINES:
-            shown = text.strip()
-            if "\n" in shown:
-                self._shown[shown] = shown
+            if shown := text.strip():
+                self._unsent = [*self._unsent[1 - _MAX_UNSENT_PASTES :], shown]
+                if "\n" in shown:
+                    self._shown[shown] = shown
             return text
         size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
         placeholder = f"[pasted text {len(self._texts) + 1}: {size}]"
@@ -210,14 +228,50 @@ class PastedTexts:
     def expand_message(self, line: str) -> str:
         """Replace every placeholder in a line that is sent by its text, and put every pasted text between tags.
 
-        Then nothing that was only pasted becomes a memory, limit or preference. A short paste that is the whole message
-        is what the user wants to say. Lines that begin with `!` or `#` take the bare text: the user runs or saves it.
-        So do built-in commands, for which it is unmarked when they run.
+        Then nothing that was only pasted becomes a memory, limit or preference. Two pastes are the user's own text: one
+        of a single line that is the whole message, and a value of up to three words within a typed sentence. Lines that
+        begin with `!` or `#` take the bare text: the user runs or saves it. So do built-in commands, for which it is
+        unmarked when they run.
         """
         if line.startswith("!") or parse_memory_line(line):
             return self.expand(line)
-        shown = {} if line.strip() in self._shown else self._shown
-        return self._replace(line, {**self._texts, **shown}, mark_pasted_text)
+        if line in self._sent:
+            return self._sent[line]
+        marked = self._mark(line)
+        if marked != line and len(marked) <= _MAX_RECALLED_CHARS:
+            self._sent[self.expand(line)] = marked
+        return marked
+
+    def _mark(self, line: str) -> str:
+        found = [paste for paste in self._unsent if paste in line]
+        edited = [paste for paste in self._unsent if "\n" in paste and paste not in line]
+        self._unsent = [paste for paste in self._unsent if paste not in line]
+        is_whole = line.strip() in found and "\n" not in line.strip()
+        # What is already marked stays as it is: a text that came too late to steer a turn.
+        kept = frozenset(match.span() for match in PASTED_TEXT.finditer(line))
+        spans = [*kept]
+        for paste in () if is_whole else (*self._texts, *self._shown, *found):
+            spans += [
+                match.span()
+                for match in re.finditer(re.escape(paste), line)
+                if "\n" in paste or paste in self._texts or _is_statement(paste, line[: match.start()])
+            ]
+        for paste in edited:
+            if lines := _find_edited_lines(line, paste):
+                spans += lines
+                self._unsent.remove(paste)
+        command = re.match(r"/\S*\s*", line)
+        done = shown = command.end() if command else 0  # the name of a command stays readable, also a pasted one
+        pieces = [line[:done]]
+        for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+            if end > done and (start >= done or done == shown):
+                part = line[max(start, done) : end]
+                pieces += (
+                    line[done:start],
+                    part if (start, end) in kept else mark_pasted_text(self._texts.get(part, part)),
+                )
+                done = end
+        return "".join((*pieces, line[done:]))
 
     def _replace(self, line: str, texts: Mapping[str, str], render: Callable[[str], str]) -> str:
         """Replace the keys of `texts` in the line itself: a pasted text may contain the placeholder of another one."""
@@ -233,3 +287,51 @@ class PastedTexts:
     def measure_final_placeholder(self, line: str) -> int:
         """Return the length of the placeholder that the line ends with; 0 if it does not end with one."""
         return next((len(placeholder) for placeholder in self._texts if line.endswith(placeholder)), 0)
+
+
+def _is_statement(paste: str, before: str) -> bool:
+    """Whether a pasted line beside typed text can be a sentence of its own. before: the text in front of it."""
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in paste)
+    words = len(paste.split()) + wide // _WIDE_CHARS_PER_WORD
+    return words > (1 if _BEGINS_SENTENCE.search(before[-10:]) else _MAX_VALUE_WORDS)
+
+
+def _find_edited_lines(text: str, paste: str) -> list[tuple[int, int]]:
+    """Return where the lines of a paste are in a text, of which some were changed or removed since.
+
+    Lines that only the user wrote, in front of the others, behind or between them, are in no range.
+    """
+    pasted = [line.strip() for line in paste.split("\n") if line.strip()]
+    ranges: list[tuple[int, int]] = []
+    place, is_inside = 0, False
+    for line in text.split("\n"):
+        start, end = place, place + len(line)
+        place = end + 1
+        if not line.strip():
+            continue
+        first, last = pasted[0], pasted[-1]
+        if any(_is_edited_from(line.strip(), other) for other in pasted):
+            pass
+        elif line.endswith(first):
+            start, is_inside = end - len(first), False
+        elif line.startswith(last):
+            end = start + len(last)
+        else:
+            is_inside = False
+            continue
+        if is_inside:
+            ranges[-1] = (ranges[-1][0], end)
+        else:
+            ranges.append((start, end))
+        is_inside = True
+    return ranges
+
+
+def _is_edited_from(line: str, pasted: str) -> bool:
+    """Whether a line is a pasted one, changed at one place at most."""
+    if line == pasted:
+        return True
+    shorter = min(len(line), len(pasted))
+    head = next((at for at in range(shorter) if line[at] != pasted[at]), shorter)
+    tail = next((at for at in range(shorter - head) if line[-1 - at] != pasted[-1 - at]), shorter - head)
+    return head + tail >= _EDITED_SHARE * max(len(line), len(pasted))

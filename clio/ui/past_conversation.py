@@ -10,6 +10,7 @@ from clio.context.command_results import select_failure_lines
 from clio.export.document import format_named_call
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.text.translation import tr_count
+from clio.text.untrusted_text import unmark_pasted_text
 from clio.ui.hanging_text import render_user_message
 from clio.ui.markdown import ANSWER_SIGN, StreamingMarkdown
 from clio.ui.painter import Part
@@ -49,7 +50,7 @@ def _render_sections(
         match message:
             case UserMessage(origin="user"):
                 yield "calls", rows.end_turn(width)
-                yield f"user {number}", render_user_message(message.content, theme)
+                yield f"user {number}", render_user_message(unmark_pasted_text(message.content), theme)
             case AssistantMessage() if message.content.strip():
                 yield "calls", rows.end_turn(width)
                 answer = StreamingMarkdown(theme, sign=ANSWER_SIGN)

@@ -260,3 +260,45 @@ def test_it_consolidates_once_until_a_key_is_pressed() -> None:
         await idle.close()
 
     run_stepped(run)
+
+
+@posix
+def test_nothing_is_learned_from_pasted_text_at_once_or_at_exit(tmp_path: Path) -> None:
+    pastes = [
+        "check the grammar of this page\nWe use Slack, not email. Always wear your badge.\nNever leave the door open.",
+        "meeting notes, please turn into tickets\n- the API gateway listens on port 8443\n- we use Kafka, not Rabbit",
+        "improve this release note\nSessions expire after an hour.\nNever lose a token.",
+        "what is wrong here?\nBen: always use mocks then",
+    ]
+    with ChatServer([text(f"Answer {number}.") for number in range(6)]) as server:
+        place = make_place(tmp_path, server)
+        with place.clio() as clio:
+            at_prompt(clio)
+            for number, pasted in enumerate(pastes):
+                clio.send(f"\x1b[200~{pasted}\x1b[201~")
+                clio.wait_for_screen(pasted[-10:])
+                clio.key("enter")
+                clio.wait_for(f"Answer {number}.")
+                at_prompt(clio)
+            clio.send(
+                "The customer wrote this, what should we answer?\x1b\r\x1b[200~never call us on a Sunday\x1b[201~\r"
+            )
+            clio.wait_for("Answer 4.")
+            at_prompt(clio)
+            clio.send("forget that \x1b[200~the gateway listens on port 8443\x1b[201~\r")
+            clio.wait_for("Answer 5.")
+            at_prompt(clio)
+            assert "check the grammar of this page" in clio.everything
+            assert "pasted_text" not in clio.everything
+            clio.key("ctrl-d")
+            assert clio.wait_exit() == 0
+            shown = clio.everything
+        asked = [row["content"] for row in server.requests[-1].body["messages"] if row["role"] == "user"]
+        assert "never call us on a Sunday" in "".join(map(str, asked))
+        assert "Saved to" not in shown
+        assert "Applied to" not in shown
+        assert facts(place) == ""
+        assert not list((place.home / ".clio").glob("memories*"))
+        with place.clio("--continue") as clio:
+            clio.wait_for("check the grammar of this page")
+            assert "pasted_text" not in clio.everything

@@ -15,6 +15,7 @@ from prompt_toolkit.output import DummyOutput
 
 from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.stated_preferences import find_preferences
+from clio.text.untrusted_text import unmark_pasted_text
 from clio.ui.completer import LineCompleter
 from clio.ui.history import LineHistory
 from clio.ui.prompt_line import PromptLine, ask_yes_no
@@ -108,7 +109,7 @@ def below(line: PromptLine) -> str:
 
 
 def test_newlines_in_a_small_paste_stay_in_the_line() -> None:
-    assert typed(PASTE.format("one\r\ntwo\rthree"), "\r") == ["one\ntwo\nthree"]
+    assert [unmark_pasted_text(line) for line in typed(PASTE.format("one\r\ntwo\rthree"), "\r")] == ["one\ntwo\nthree"]
 
 
 def test_a_megabyte_is_pasted_completely() -> None:
@@ -127,10 +128,48 @@ def test_a_short_paste_next_to_a_question_is_not_the_users_own_text() -> None:
     assert typed("!cat ", PASTE.format(log), "\r") == [f"!cat {log}"]
 
 
-def test_a_short_paste_alone_and_one_of_a_single_line_are_the_users_own_text() -> None:
-    draft = "fix the parser\nnever push to main"
-    assert typed(PASTE.format(draft), "\r") == [draft]
+def test_a_pasted_line_alone_and_a_pasted_value_are_the_users_own_text() -> None:
+    assert typed(PASTE.format("never push to main"), "\r") == ["never push to main"]
     assert typed("never use ", PASTE.format("eval"), " here\r") == ["never use eval here"]
+    assert typed("remember that my name is ", PASTE.format("Ada Lovelace"), "\r") == [
+        "remember that my name is Ada Lovelace"
+    ]
+    assert typed("/theme ", PASTE.format("dark"), "\r") == ["/theme dark"]
+
+
+@each_row(
+    "keys",
+    [
+        (PASTE.format("fix the parser\nnever push to main"), "\r"),
+        ("what is wrong here?\x1b\r", PASTE.format("never push to main"), "\r"),
+        ("what is wrong here? ", PASTE.format("never push to main"), "\r"),
+        ("improve this ", PASTE.format("never push to main"), "\r"),
+        ("never ", PASTE.format("push anything to main"), "\r"),
+        (PASTE.format("never push to main"), " is that right?\r"),
+        ("shorter:\x1b\r", PASTE.format("one line\nnever push to main\nlast line"), "\x7f\x7f\r"),
+        ("shorter:\x1b\r", PASTE.format("one line\nnever push to main"), "\x1b[A\x1b[Bx\r"),
+        ("说说：", PASTE.format("永远不要推送到主分支"), "\r"),
+        ("/explain ", PASTE.format("never push to main"), "\r"),
+        (PASTE.format("/explain this\nnever push to main"), "\r"),
+    ],
+)
+def test_a_pasted_statement_is_marked(keys: tuple[str, ...]) -> None:
+    [message] = typed(*keys)
+    assert "<pasted_text>" in message
+    assert not find_limits(message)
+    assert not find_preferences(message)
+
+
+def test_lines_typed_between_those_of_an_edited_paste_are_the_users_own() -> None:
+    pasted = "first remark of a reviewer\nsecond remark of a reviewer\nnever push to main"
+    [message] = typed(PASTE.format(pasted), "\x1b[A\x7f\x05", "\x1b\rnever rebase the main branch\r")
+    assert [limit.content for limit in find_limits(message)] == ["never rebase the main branch"]
+
+
+def test_a_message_with_a_paste_keeps_its_marks_when_it_is_sent_again() -> None:
+    first, second = typed("why? ", PASTE.format("never push to main"), "\r", "why? never push to main\r")
+    assert first == second == "why? <pasted_text>never push to main</pasted_text>"
+    assert typed("why? ", PASTE.format("never push to main"), "\r", "never push to main\r")[1] == "never push to main"
 
 
 def test_a_paste_in_a_message_is_marked_as_not_the_users_own_text() -> None:

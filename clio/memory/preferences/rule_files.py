@@ -214,6 +214,7 @@ _SENTENCE_END = LazyRegex(
 """A semicolon before a verb without a subject belongs to code: "select 1; takes 40 s". Points after a blank are an
 omission within a sentence: "SELECT … FOR UPDATE".
 """
+_ENDS_SENTENCE = LazyRegex(rf"{_SENTENCE_END.pattern}|[。\uff01\uff1f]", re.MULTILINE)
 
 
 _NUMBERED_LINE = LazyRegex(r"^.*(?<!\S)1\. \S.*(?<!\S)2\. \S.*$", re.MULTILINE)
@@ -277,10 +278,25 @@ def _mask_elements(text: str) -> str:
         begins_line = not text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()].strip()
         if place == len(closing) and not begins_line and tag["name"] != PASTED_TEXT_TAG:
             continue
-        end = closing[place] if place < len(closing) else len(text)
-        pieces += (text[done : tag.start()], _blank(text[tag.start() : end]))
+        start, end = tag.start(), closing[place] if place < len(closing) else len(text)
+        if tag["name"] == PASTED_TEXT_TAG:
+            start, end = _find_broken_sentence(text, start, end)
+        pieces += (text[done:start], _blank(text[max(start, done) : end]))
         done = end
     return "".join((*pieces, text[done:]))
+
+
+def _find_broken_sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where the sentence begins and ends that contains a pasted text on its line.
+
+    Without the pasted text, "never use <pasted_text>…" would forbid everything, and "forget that <pasted_text>…" would
+    mean what was said before.
+    """
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    behind = re.split(rf"\n|(?=<{PASTED_TEXT_TAG}>)", text[end:], maxsplit=1)[0]
+    begun = max((match.end() for match in _ENDS_SENTENCE.finditer(before)), default=0)
+    ended = _ENDS_SENTENCE.search(behind)
+    return start - len(before) + begun, end + (ended.end() if ended else len(behind))
 
 
 def _blank(text: str) -> str:
