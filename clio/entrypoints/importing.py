@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -336,8 +336,9 @@ def _decide_facts(
                 if answer in _QUIT:
                     break
             if rest or answer in ("y", "yes"):
-                ctx.memory.store.add(MemoryDraft(kind="discovery", content=fact.text), _BY_OTHER_AGENT)
-                kept.append(fact)
+                with suppress(UserError):  # nothing of it but a secret is left
+                    ctx.memory.store.add(MemoryDraft(kind="discovery", content=fact.text), _BY_OTHER_AGENT)
+                    kept.append(fact)
             elif answer in ("n", "no"):
                 declined.append(fact.fingerprint)
     finally:  # also after Ctrl-C: a declined fact must not be offered again

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from clio.text.lazy_regex import LazyRegex
 from clio.text.translation import mark, tr
 from clio.text.untrusted_text import PASTED_TEXT, mark_pasted_text
 
@@ -186,9 +185,9 @@ _MAX_UNSENT_PASTES = 20
 _MAX_RECALLED_CHARS = 20_000  # a longer line is in the history with its placeholders
 _MAX_VALUE_WORDS = 3
 """Words of a paste within a typed sentence that are a part of it: "never use " and a pasted name."""
-_WIDE_CHARS_PER_WORD = 4  # of Chinese and Japanese, which are written without spaces
-_BEGINS_SENTENCE = LazyRegex(r"(?:^|[.:;?!,…—。、\uff0c\uff1a\uff1b\uff01\uff1f)\]\"'”»\n]|\s[-–])\s*\Z")
-"""The end of a text behind which a sentence or a quotation begins."""
+_WIDE_CHARS_PER_WORD = 3  # of Chinese and Japanese, which are written without spaces
+_ENDS_BEFORE_SENTENCE = frozenset(".:;?!,)]\"'”»…—–-。、\n\uff0c\uff1a\uff1b\uff01\uff1f")
+"""The last character of a text behind which a sentence or a quotation begins."""
 _EDITED_SHARE = 0.6
 """Share of a line's characters, at its two ends, that it has in common with the pasted line that it was edited from."""
 
@@ -292,8 +291,10 @@ class PastedTexts:
 def _is_statement(paste: str, before: str) -> bool:
     """Whether a pasted line beside typed text can be a sentence of its own. before: the text in front of it."""
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in paste)
+    typed = before.rstrip(" \t")
+    begins = not typed or typed[-1] in _ENDS_BEFORE_SENTENCE
     words = len(paste.split()) + wide // _WIDE_CHARS_PER_WORD
-    return words > (1 if _BEGINS_SENTENCE.search(before[-10:]) else _MAX_VALUE_WORDS)
+    return words > (1 if begins else _MAX_VALUE_WORDS)
 
 
 def _find_edited_lines(text: str, paste: str) -> list[tuple[int, int]]:

@@ -348,6 +348,8 @@ def test_errors_of_update_name_parameters_of_the_schema(harness: Harness) -> Non
 def test_the_name_of_a_secret_alone_is_not_stored(harness: Harness, kind: str) -> None:
     with pytest.raises(ToolRetry, match="secrets are never stored"):
         harness.call("remember", content="The token is [REDACTED].", kind=kind)
+    with pytest.raises(ToolRetry, match="secrets are never stored"):
+        harness.call("remember", content="Das Passwort der Datenbank [REDACTED:password] ist", kind=kind)
     assert not harness.memory.store.records()
     useful = "The token [REDACTED] is read from the keyring by deploy.sh"
     harness.call("remember", content=useful, kind=kind)

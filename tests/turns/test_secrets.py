@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from clio.agent.user_interface import Notice, TextDelta, ToolFinished
 from tests.support.chat_server import text, tool_calls
 from tests.turns.conftest import MakeHarness
@@ -47,3 +49,25 @@ def test_a_secret_that_the_model_writes_to_a_file_is_written_unchanged(make_harn
     asyncio.run(harness.turn("write it"))
     assert (harness.project / "settings.txt").read_text(encoding="utf-8") == f"key = {KEY}\n"
     assert KEY.encode() not in harness.server.requests[1].raw
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "remember that the db password is hunter2-Xy81-klop",
+        "merk dir: das DB-Passwort ist hunter2-Xy81-klop",
+    ],
+)
+def test_a_memory_of_which_only_the_name_of_a_secret_is_left_is_not_saved(make_harness: MakeHarness, said: str) -> None:
+    harness = make_harness([text("Ok."), text("Ok.")])
+
+    async def story() -> None:
+        await harness.turn(said)
+        await harness.turn("remember that the db password is in the vault of the team")
+        await harness.app.close()
+
+    asyncio.run(story())
+    assert [one.content for one in harness.app.memory.store.records()] == [
+        "the db password is in the vault of the team"
+    ]
+    assert [one.text for one in harness.seen(Notice) if "secrets are never stored" in one.text]

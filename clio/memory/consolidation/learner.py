@@ -24,7 +24,7 @@ from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, find_preferences
-from clio.memory.store.record import MemoryDraft, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance, check_more_than_secret
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.session import Session
@@ -178,6 +178,7 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
         for one in statements:
             try:
                 [clean] = memory.redacted_notices([one])
+                check_more_than_secret(clean.content)
                 if clean.kind == "fact":
                     done = memory.store.add(
                         MemoryDraft(content=clean.content, kind="fact", explicit=True), provenance=said

@@ -34,6 +34,7 @@ from clio.memory.store.record import (
     Replacement,
     Saved,
     check_content,
+    check_more_than_secret,
     default_confidence,
     has_same_text,
     is_lasting,
@@ -318,9 +319,12 @@ class MemoryStore:
         Args:
             provenance: who said it; None for the model.
             scope: of a fact, event, note or preference; by default the user's for a preference, else the project's.
+
+        Raises UserError if only the name of a secret is left of the text, StorageError, OSError.
         """
         if draft.key is not None:
             return self._set_note(draft.key, draft.content)
+        check_more_than_secret(self._redact(draft.content))
         target: Scope = scope or ("user" if draft.kind == "preference" else "project")
         other_kind = _SAME_TO_THE_USER.get(draft.kind) if target == "project" else None
         if other_kind and self._has_text(self._redact(draft.content), other_kind):

@@ -513,6 +513,25 @@ def check_content(text: str) -> str:
     return content
 
 
+_MAX_WORDS_BESIDE_SECRET, _MAX_WORDS_AFTER_SECRET, _MAX_CHARS_AFTER_SECRET = 8, 1, 5  # a verb may come last: "ist"
+
+
+def check_more_than_secret(stored: str) -> None:
+    """Raise UserError if a redacted text only says which secret it had: "the token is [REDACTED:token]"."""
+    before, marker, after = stored.rpartition("[REDACTED")
+    after = after.partition("]")[2].strip(" .!?;,。`\"'")
+    # "deploy --token [REDACTED:token]" is a command, which is useful without the secret.
+    if not marker or before.rstrip().rpartition(" ")[2].startswith("-"):
+        return
+    beside, behind = len(before.split()), len(after.split())
+    if (
+        behind <= _MAX_WORDS_AFTER_SECRET
+        and len(after) <= _MAX_CHARS_AFTER_SECRET
+        and beside <= _MAX_WORDS_BESIDE_SECRET
+    ):
+        raise UserError(tr("secrets are never stored, and this says nothing else; say where the secret is instead"))
+
+
 def check_preference_score(value: float | None) -> float | None:
     """Return the score, if there is one. Raises UserError outside 0 to 10."""
     if value is None:
