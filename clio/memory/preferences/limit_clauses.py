@@ -404,6 +404,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
     is_demanded = bool(first) and _is_demanding(lows[:first])
     is_reminded = bool(_REMINDER.match(" ".join(lows[first:end])))
     is_contrast = first > 0 and lows[first] in ("but", "and", "so", "though")
+    place: int | None = None
     while at < end:
         line = " ".join(lows[at:end]) + " "
         if found := _STANDING.match(line):
@@ -420,6 +421,8 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
         ] in DASHES:
             at += 1
         elif (scope := _SCOPE_LEAD.match(line)) and not re.search(r"^\w+ no\b|\b(?:where|which|who)\b", scope[0]):
+            if place is None and scope["place"]:
+                place = at
             at += len(scope[0].split())
         else:
             break
@@ -436,7 +439,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
         last = " ".join(lows[earlier[-1][0] : earlier[-1][1]])
         lead = re.sub(r"^(?:and|but|so|also|please|well|ok) ", "", last)
         condition = lead if _CONDITION.match(lead) else ""
-    start = earlier[-1][0] if condition else at
+    start = earlier[-1][0] if condition else at if place is None else place
     text = sentence.slice(0, len(lows))
     return Clause(
         sentence=sentence,

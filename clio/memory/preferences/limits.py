@@ -45,6 +45,8 @@ _CONTENT_LEADS = _EN.word_set("content_leads")
 _LASTING_REQUEST = _EN.pattern("lasting_request")
 _MARKERS = _EN.word_set("markers")
 """Words of which every sentence with a limit contains one."""
+_OF_ONE_PROJECT = _EN.pattern("of_one_project")
+"""What only one project has: an environment or a branch at the start, or a part of its code with a name."""
 _ORDER_HEADS = _EN.word_set("order_heads")
 _PRONOUN = _EN.pattern("pronoun")
 _REBUKE = _EN.pattern("rebuke")
@@ -271,7 +273,7 @@ def _scope(clause: Clause, content: str) -> LimitScope:
     line = " ".join(word.low for word in clause.sentence.words)
     if has_path(content) or clause.in_project or HERE.search(line):
         return "project"
-    return "project" if _TEAM.search(clause.line) else "user"
+    return "project" if _TEAM.search(clause.line) or _OF_ONE_PROJECT.search(content) else "user"
 
 
 def _content(clause: Clause) -> str:
@@ -304,4 +306,6 @@ def _content(clause: Clause) -> str:
     while start < end - 1 and sentence.words[start].low in _CONTENT_LEADS:
         start += 1
     text = " ".join(sentence.slice(start, end).split()).rstrip(" .,;:!-–—")
-    return lower_first_letter(text[:MAX_CHARS])
+    first = sentence.words[start].low
+    is_name = first not in _MARKERS and is_order(first) is None  # "Serializer must not change"
+    return text[:MAX_CHARS] if is_name else lower_first_letter(text[:MAX_CHARS])

@@ -43,6 +43,11 @@ TAIL = _EN.pattern("tail")
 exponential time.
 """
 FINITE = _EN.pattern("finite")
+_NAME = re.compile(
+    r"I(?:'\w+)?$|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?$|(?:Janu|Febru)ary$|March$|April$|June$|July$|August$"
+    r"|(?:Septem|Octo|Novem|Decem)ber$"
+)
+"""A word that is always written with a capital letter."""
 
 
 def is_pointing(words: str) -> bool:
@@ -144,13 +149,10 @@ def make_stated(kind: Kind, content: str, score: float | None, *, certain: bool)
 
 
 def lower_first_letter(text: str) -> str:
-    """Return the text with a lower-case first letter, unless its first word is a name such as "API"."""
-    first = text.split(" ", 1)[0]
-    return (
-        text[:1].lower() + text[1:]
-        if first[1:].islower() or len(first) == 1 or (first.isupper() and len(first) > 4)
-        else text
-    )
+    """Return the text with a lower-case first letter, unless its first word is a name: "API", "MAX_X", "Tuesday"."""
+    word = text.split(" ", 1)[0].rstrip(",:;")
+    is_name = _NAME.match(word) or (len(word) > 1 and not word[1:].islower())
+    return text if is_name else text[:1].lower() + text[1:]
 
 
 class StatementRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
