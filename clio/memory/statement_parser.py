@@ -66,7 +66,7 @@ _CONTRACTIONS = (
     (LazyRegex(r"'ve\b", re.I), " have"),
     (LazyRegex(r"'ll\b", re.I), " will"),
     (LazyRegex(r"\b(?:gets?|got|getting)(?= (?:not )?[a-z]+(?:ed|pt|nt|ilt|ut|wn)\b)", re.I), "is"),
-    (LazyRegex(r"\b(is|are|were) (?:all|both|each)\b", re.I), r"\1"),
+    (LazyRegex(r"^(?:the )?((?:[\w-]+ ){1,3})(are|were) all\b", re.I), r"all \1\2"),
     (LazyRegex(r"(\d[\d.]*) (?:and|or) (?:up|later|newer|higher|above)\b", re.I), r"\1+"),
     (LazyRegex(r"\b(\d{1,2}(?::\d\d)?) ?([ap]m)\b", re.I), r"\1\2"),
     (LazyRegex(r"(\d)\s+%"), r"\1%"),

@@ -259,6 +259,8 @@ def stem_word(word: str) -> str:
             break
     if word.endswith("ly") and len(word) > 5:
         word = word[:-2]
+    if word.endswith("ie") and len(word) > 4:
+        return f"{word[:-2]}y"  # the plural of "cookie" has the form of that of "query"
     return word[:-1] if word.endswith("e") and len(word) > 2 else word
 
 

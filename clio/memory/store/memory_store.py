@@ -327,7 +327,7 @@ class MemoryStore:
         check_more_than_secret(self._redact(draft.content))
         target: Scope = scope or ("user" if draft.kind == "preference" else "project")
         other_kind = _SAME_TO_THE_USER.get(draft.kind) if target == "project" else None
-        if other_kind and self._has_text(self._redact(draft.content), other_kind):
+        if other_kind and self._is_known(self._redact(draft.content), other_kind):
             draft = structs.replace(draft, kind=other_kind)
         if draft.kind == "discovery" and (provenance is None or provenance.asserted_by != "user"):
             # Otherwise each later prompt would state what the user contradicts.
@@ -693,10 +693,12 @@ class MemoryStore:
             return self._typed["user" if change.key == "user" else "project"]
         return self.ltm if change.store == "ltm" else self.keyed_notes
 
-    def _has_text(self, text: str, kind: Kind) -> bool:
-        """Return whether a memory of this kind in the project has this text."""
+    def _is_known(self, text: str, kind: Kind) -> bool:
+        """Return whether a memory of this kind in the project says the same as a text, in any wording."""
+        from clio.memory.store.deduplication import is_known
+
         records = self.records((kind,)) if kind in PROJECT_KINDS else self.project.index.of_kind(kind)
-        return any(has_same_text(record.content, text) for record in records)
+        return is_known(text, (record.content for record in records))
 
     def _set_note(self, key: str, content: str) -> Saved:
         """Write a keyed note. Raises ValueError for a key that no note can have."""
