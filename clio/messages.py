@@ -149,6 +149,14 @@ class Commit(Struct, frozen=True, kw_only=True):
     subject: str
 
 
+class ChangedMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A memory that a call changed. before, after: its texts; "" if it did not exist then."""
+
+    id: str
+    before: str = ""
+    after: str = ""
+
+
 class SideEffects(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The side effects of a call, recorded by the tool itself for session summaries, independent of its text.
 
@@ -164,6 +172,7 @@ class SideEffects(Struct, frozen=True, kw_only=True, omit_defaults=True):
     exit_code: int | None = None
     question: str = ""
     answer: str = ""
+    memories: tuple[ChangedMemory, ...] = ()
 
 
 class ToolMessage(

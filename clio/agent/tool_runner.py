@@ -150,6 +150,7 @@ def collect_side_effects(
         exit_code=reported.exit_code,
         question=redact(reported.question),
         answer=redact(reported.answer),
+        memories=reported.memories,  # memory stores no secrets
     )
 
 

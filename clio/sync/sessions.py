@@ -26,7 +26,7 @@ from clio.sync.records import Json, Key
 from clio.sync.sources import Change, Item, is_plausible_loss, make_item
 
 _MAX_OUTPUT_BYTES = 1_000_000
-_TEXTS = frozenset(("content", "context", "reasoning", "arguments", "name", "error"))
+_TEXTS = frozenset(("content", "context", "reasoning", "arguments", "name", "error", "before", "after"))
 """Fields of messages that are text; the others are ids, times, names of models and tools."""
 _LOCAL = frozenset(("reasoning_items", "reasoning_origin", "images"))
 

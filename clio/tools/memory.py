@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -11,9 +12,9 @@ from msgspec import structs
 from clio.errors import ToolFailed, ToolRetry, UserError
 from clio.memory.retrieval.retriever import WEAK_SHARE, RecallAnswer, RecallHit, leave_out_futile_lookups
 from clio.memory.retrieval.scoring import LAYERS
-from clio.memory.store.record import Provenance
+from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.system import MemorySystem
-from clio.messages import Message
+from clio.messages import ChangedMemory, Message, SideEffects
 from clio.security.actions import TouchOwnState
 from clio.sessions.session import Session
 from clio.storage.locks import error_cause
@@ -136,9 +137,16 @@ class MemoryTool:
         session = self._session
         messages = tuple(session.messages)
 
+        def run() -> ToolOutput:
+            if not is_writing(call):
+                return self._do_labelled(call, messages, session)
+            before = self._read_records(call)
+            output = self._do_labelled(call, messages, session)
+            return self._add_changes(output, before, self._read_records(call))
+
         async def go(progress: Progress) -> ToolOutput:
             try:
-                return await asyncio.to_thread(self._do_labelled, call, messages, session)
+                return await asyncio.to_thread(run)
             except OSError as error:
                 raise ToolFailed(f"the memory of this project cannot be used: {error_cause(error)}") from error
 
@@ -147,6 +155,30 @@ class MemoryTool:
         )
         title = tr("memory {asked}", asked=call.asked) + (f": {about}" if about else "")
         return PreparedCall(title=title, action=TouchOwnState(writes_memory=is_writing(call)), run=go)
+
+    def _read_records(self, call: MemoryCall) -> dict[str, MemoryRecord]:
+        """Return the memories that the call may change, by id."""
+        store = self._memory.store
+        found = {record.id: record for record in store.records(with_notes=False) if record.is_live}
+        with suppress(ValueError):  # the call reports a key that no note can have
+            if call.key and (note := store.get_note(call.key)) is not None:
+                found[note.id] = note
+        return found
+
+    def _add_changes(
+        self, output: ToolOutput, before: Mapping[str, MemoryRecord], after: Mapping[str, MemoryRecord]
+    ) -> ToolOutput:
+        """Return the output with the memories that the call changed, of which the model is told if they are undone."""
+        changed = [
+            ChangedMemory(
+                id=id, before=before[id].text if id in before else "", after=after[id].text if id in after else ""
+            )
+            for id in {**before, **after}
+            if before.get(id) is not after.get(id) and before.get(id) != after.get(id)
+        ]
+        changed = [one for one in changed if one.before != one.after]
+        self._memory.removed_by_model.update(one.id for one in changed if not one.after)
+        return structs.replace(output, side_effects=SideEffects(memories=tuple(changed))) if changed else output
 
     def _do_labelled(self, call: MemoryCall, messages: Sequence[Message], session: Session) -> ToolOutput:
         """Carry out the call; label the result if the memory came with the repository."""

@@ -303,8 +303,6 @@ def prune_entries(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     bounds = (
         f"old (not confirmed for {call.max_age_days:g} days) or doubtful (confidence below {call.min_confidence:g})"
     )
-    if not pruned.dry_run:
-        memory.removed_by_model.update(entry.id for entry in pruned.removed)
     if not pruned.removed:
         text = f"Nothing to prune: no memory is {bounds}; {format_count(pruned.kept, 'memory')} kept."
         return ToolOutput(text=text, summary=tr("nothing to prune"))
@@ -624,7 +622,6 @@ def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     records = find_by_ids(memory, call.ids)
     refuse_preferences_of_user(records)
     memory.store.forget(*[record.id for record in records])
-    memory.removed_by_model.update(record.id for record in records)
     lines = [f"Forgotten: {describe_memory(record)}" for record in records]
     return ToolOutput(text="\n".join([*lines, UNDO_HINT]), summary=_describe_removed(records))
 
@@ -677,9 +674,7 @@ def report_history(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 
 def compact_memories(memory: MemorySystem) -> ToolOutput:
     """Archive faded memories and merge equal ones."""
-    before = {record.id for record in memory.store.records()}
     done = memory.store.compact()
-    memory.removed_by_model.update(before - {record.id for record in memory.store.records()})
     summary = tr("{removed:,} archived, {remaining:,} remain", removed=done.removed, remaining=done.remaining)
     if done.removed:
         summary += " · /memory undo"

@@ -122,3 +122,138 @@ def test_only_the_removed_preference_is_withdrawn(make_harness: MakeHarness) -> 
         await harness.app.close()
 
     asyncio.run(run())
+
+
+MEMORY_FIELDS = [
+    {"content": "the gateway listens on port 1234"},
+    {"kind": "fact", "content": "the gateway listens on port 1234"},
+    {"kind": "note", "content": "the gateway listens on port 1234"},
+    {"kind": "solution", "content": "ConnectionRefusedError at the gateway", "solution": "use port 1234"},
+    {"kind": "workflow", "content": "release on port 1234", "steps": ["make test", "make ship"]},
+    {"key": "gateway", "content": "the gateway listens on port 1234"},
+]
+
+
+def undo(harness: Harness, *, elsewhere: bool) -> None:
+    """Undo the last change of memory, elsewhere in a second clio on the same project."""
+    app = harness.build() if elsewhere else harness.app
+    assert run_command(app, "/memory undo").ok
+
+
+def notices_before_message(harness: Harness) -> tuple[str, str]:
+    """Return what the last message says is withdrawn and what is valid again."""
+    withdrawn = last_words(harness).partition("<withdrawn_memories")[2].partition("</withdrawn_memories")[0]
+    return withdrawn, last_words(harness).partition("<restored_memories")[2].partition("</restored_memories")[0]
+
+
+@pytest.mark.parametrize("is_resumed", [False, True])
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("fields", MEMORY_FIELDS, ids=lambda fields: next(iter(fields.values())))
+def test_what_the_model_saved_is_withdrawn_after_an_undo(
+    make_harness: MakeHarness, fields: dict[str, Any], elsewhere: bool, is_resumed: bool
+) -> None:
+    save = tool_calls([("memory_operations", {"operation": "remember", **fields})])
+    harness = make_harness([save, *[text("Ok.")] * 5])
+
+    async def run() -> None:
+        await harness.turn("look at the gateway")
+        if is_resumed:
+            session = harness.app.session.id
+            await harness.app.close()
+            harness.app = harness.build()
+            harness.app.open_session(session)
+        undo(harness, elsewhere=elsewhere)
+        assert not harness.app.memory.store.records()
+        await harness.turn("what did we find?")
+        withdrawn, restored = notices_before_message(harness)
+        assert "The user has removed" in withdrawn and "1234" in withdrawn and not restored
+        await harness.turn("go on")
+        assert notices_before_message(harness) == ("", "")
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("kind", ["fact", "discovery", "note"])
+def test_what_the_model_forgot_is_valid_again_after_an_undo(
+    make_harness: MakeHarness, kind: str, elsewhere: bool
+) -> None:
+    ids: list[str] = []
+
+    def forget(_: dict[str, Any]) -> Reply:
+        return tool_calls([("memory_operations", {"operation": "forget", "id": id}) for id in ids])
+
+    saves = [
+        ("memory_operations", {"operation": "remember", "kind": kind, "content": f"{name} listens on port 90{number}"})
+        for number, name in enumerate(("the gateway", "a mailer of the shop"), 10)
+    ]
+    harness = make_harness([tool_calls(saves), text("Ok."), forget, *[text("Ok.")] * 5])
+
+    async def run() -> None:
+        await harness.turn("look at the ports")
+        ids.extend(record.id for record in harness.app.memory.store.records())
+        assert len(ids) == 2
+        await harness.turn("tidy your memory")
+        assert not contents(harness)
+        undo(harness, elsewhere=elsewhere)
+        undo(harness, elsewhere=elsewhere)
+        assert len(contents(harness)) == 2
+        await harness.turn("what listens where?")
+        withdrawn, restored = notices_before_message(harness)
+        assert "9010" in restored and "9011" in restored and not withdrawn
+        await harness.turn("go on")
+        assert notices_before_message(harness) == ("", "")
+        run_command(harness.app, f"/memory forget {ids[0]}")
+        await harness.turn("go on")
+        assert "9010" in last_words(harness).partition("<context")[2]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("kind", ["fact", "discovery"])
+def test_the_earlier_text_is_valid_again_after_the_undo_of_an_update(
+    make_harness: MakeHarness, kind: str, elsewhere: bool
+) -> None:
+    ids: list[str] = []
+    save = {"operation": "remember", "kind": kind, "content": "the gateway listens on port 1234"}
+
+    def update(_: dict[str, Any]) -> Reply:
+        change = {"operation": "update", "id": ids[0], "content": "the gateway listens on port 5678"}
+        return tool_calls([("memory_operations", change)])
+
+    harness = make_harness([tool_calls([("memory_operations", save)]), text("Ok."), update, *[text("Ok.")] * 4])
+
+    async def run() -> None:
+        await harness.turn("look at the gateway")
+        ids.extend(record.id for record in harness.app.memory.store.records())
+        await harness.turn("look again")
+        assert contents(harness) == ["the gateway listens on port 5678"]
+        undo(harness, elsewhere=elsewhere)
+        assert contents(harness) == ["the gateway listens on port 1234"]
+        await harness.turn("which port has the gateway?")
+        withdrawn, restored = notices_before_message(harness)
+        assert "5678" in withdrawn and "1234" not in withdrawn
+        assert "1234" in restored and "5678" not in restored
+        await harness.turn("go on")
+        assert notices_before_message(harness) == ("", "")
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_what_the_model_saved_and_the_user_only_repeats_is_not_withdrawn(make_harness: MakeHarness) -> None:
+    save = {"operation": "remember", "kind": "fact", "content": "the gateway listens on port 1234"}
+    harness = make_harness([tool_calls([("memory_operations", save)]), *[text("Ok.")] * 4])
+
+    async def run() -> None:
+        await harness.turn("look at the gateway")
+        await harness.turn("remember that the gateway listens on port 1234")
+        assert notices_before_message(harness) == ("", "")
+        await harness.turn("remember that the gateway listens on port 1235")
+        assert "1234" not in notices_before_message(harness)[0]
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -40,7 +40,7 @@ from clio.memory.retrieval.why import WhyItem, estimate_tokens, report_preferenc
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 from clio.memory.vectors.semantic_index import NearTurn, SemanticIndex
-from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
+from clio.messages import AssistantMessage, ChangedMemory, Fragment, ToolMessage, UserMessage, message_text
 from clio.sessions.session import Session
 from clio.sessions.state import SessionLimit
 from clio.text.formatting import format_stored_time
@@ -62,6 +62,7 @@ SOURCE = "clio's memory"
 _WITHDRAWN = "The user has removed these statements from memory; do not rely on them:"
 _VALID_AGAIN = "The user has brought these statements back into memory; they hold as if they had never been removed:"
 _REMOVED_BY_MODEL = "You have removed these statements from memory, not the user; the user can restore them:"
+_WITHDRAWN_LINE, _VALID_LINE = "- withdrawn: ", "- valid again: "
 _QUOTED = frozenset({"tool", "document"})
 _BY = {
     "user": "from the user",
@@ -313,6 +314,55 @@ MAX_REPORTED = 24
 """Number of fitting memories that the report lists; those after the first eight are listed as left out."""
 
 
+class ModelChanges:
+    """What the model of a session knows of memory by its own calls, and what it was told of it since.
+
+    Read from the messages, so that it is the same after a resume, in a fork and after trims.
+
+    Attributes:
+        valid: by id, the texts of memories that it saved or changed, or was told that they are valid again.
+        removed: by id, texts of memories that it removed or replaced.
+    """
+
+    def __init__(self) -> None:
+        self.valid: dict[str, str] = {}
+        self.removed: dict[str, str] = {}
+        self._read = 0
+
+    def read(self, session: Session) -> None:
+        """Read the messages that are new since the last call."""
+        messages = session.messages
+        for index in range(max(self._read, session.own_from), len(messages)):
+            message = messages[index]
+            if isinstance(message, ToolMessage) and message.side_effects is not None:
+                for change in message.side_effects.memories:
+                    self._note(change)
+            elif isinstance(message, UserMessage) and (self.valid or self.removed):
+                self._note_told(message.context)
+        self._read = len(messages)
+
+    def _note(self, change: ChangedMemory) -> None:
+        self.valid.pop(change.id, None)
+        self.removed.pop(change.id, None)
+        if change.after:
+            self.valid[change.id] = change.after
+        if change.before:
+            self.removed[change.id] = change.before
+
+    def _note_told(self, context: str) -> None:
+        """Forget what the model was told to be otherwise."""
+        if _WITHDRAWN_LINE in context:
+            for id, text in list(self.valid.items()):
+                if f"{_WITHDRAWN_LINE}{make_inert_line(text)}" in context:
+                    del self.valid[id]
+                    self.removed.setdefault(id, text)  # unless an earlier text is valid again
+        if _VALID_LINE in context:
+            for id, text in list(self.removed.items()):
+                if f"{_VALID_LINE}{make_inert_line(text)}" in context:
+                    del self.removed[id]
+                    self.valid[id] = text
+
+
 class TurnMemory:
     """The memory that is put before each user message: hard limits, preferences and recalled memories.
 
@@ -362,6 +412,7 @@ class TurnMemory:
         self._ended: set[str] = set()  # ids of memories the model was given that no longer held then
         self._withdrawn: dict[str, str] = {}  # by id, the text of memories the model was told are withdrawn
         self._restored: dict[str, str] = {}  # the same of memories that an undo has restored since
+        self._model_changes = ModelChanges()
         self._indexed_trims = -1
         self._text = ""
         self._scenario: str | None = None
@@ -434,6 +485,9 @@ class TurnMemory:
         self.items = []
         self._text, self._scenario, self._is_scenario_known = text, scenario, scenario is not None
         gone = self._pop_gone_tastes()
+        if session is not None:
+            self._model_changes.read(session)
+            gone |= self._find_model_changes_undone()
         found = [
             *self._make_limit_changes(),
             self._make_session_limits(),
@@ -605,14 +659,28 @@ class TurnMemory:
             if record is not None and record.id not in found
         ]
 
-    def _make_withdrawn(self, session: Session | None, gone_tastes: Mapping[str, str]) -> Fragment | None:
+    def _find_model_changes_undone(self) -> dict[str, str]:
+        """Return by id the texts that the model saved and that were removed since; note those restored since."""
+        by_model = self._model_changes
+        if not by_model.valid and not by_model.removed:
+            return {}
+        now = self._store.texts(by_model.valid.keys() | by_model.removed.keys())
+        self._restored |= {id: text for id, text in by_model.removed.items() if now.get(id) == text}
+        return {
+            id: text
+            for id, text in by_model.valid.items()
+            # A text changed in another way than back is news of project memory, or replaces a recalled memory.
+            if (by_model.removed.get(id) == now[id] if id in now else self._store.is_removed(id))
+        }
+
+    def _make_withdrawn(self, session: Session | None, gone_before: Mapping[str, str]) -> Fragment | None:
         """Return the facts, events and notes that were undone or forgotten since the model was given or told them.
 
         The model reads who removed them: itself or the user.
 
         What another memory replaced is not among them: the model is given that one.
 
-        gone_tastes: by id, the texts of preferences to return with them.
+        gone_before: by id, texts to return with them: of preferences, and of what the model saved.
         """
         told = {id: text for id, text in self._context.texts("memory").items() if self._context.was_told(id)}
         known = told | self._stated_here
@@ -626,7 +694,7 @@ class TurnMemory:
             kept = {record.content for record in self._store.records(PROJECT_KINDS)}
             ended = {id: text for id, text in ended.items() if text not in kept}
         self._withdrawn |= ended
-        gone = {**ended, **gone_tastes}
+        gone = {**ended, **gone_before}
         if not gone:
             return None
         by_model = list(dict.fromkeys(text for id, text in gone.items() if id in self._removed_by_model))
@@ -634,7 +702,7 @@ class TurnMemory:
         lines = list[str]()
         for heading, texts in ((_WITHDRAWN, by_user), (_REMOVED_BY_MODEL, by_model)):
             if texts:
-                lines += [heading, *(f"- withdrawn: {make_inert_line(text)}" for text in texts)]
+                lines += [heading, *(f"{_WITHDRAWN_LINE}{make_inert_line(text)}" for text in texts)]
         return _make_notice("withdrawn_memories", lines, f"{len(gone)} no longer in memory")
 
     def _make_restored(self) -> Fragment | None:
@@ -646,7 +714,7 @@ class TurnMemory:
             self._withdrawn.pop(id, None)
         if not again:
             return None
-        lines = [_VALID_AGAIN, *(f"- valid again: {make_inert_line(text)}" for text in dict.fromkeys(again.values()))]
+        lines = [_VALID_AGAIN, *(f"{_VALID_LINE}{make_inert_line(text)}" for text in dict.fromkeys(again.values()))]
         return _make_notice("restored_memories", lines, f"{len(again)} in memory again")
 
     def _find_archived(self, text: str, session: Session | None) -> Iterable[Candidate]:

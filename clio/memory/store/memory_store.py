@@ -201,6 +201,17 @@ class MemoryStore:
         """Return those of these facts, events, notes and preferences that are neither superseded nor forgotten."""
         return [record for store in self._typed.values() for record in store.live(ids)]
 
+    def texts(self, ids: Collection[str]) -> dict[str, str]:
+        """Return the texts of those of these memories, of any kind, that exist now."""
+        found = {record.id: record.text for record in self.live(tuple(ids))}
+        if rest := set(ids) - found.keys():
+            found |= {one.id: one.text for one in self.records(PROJECT_KINDS) if one.id in rest}
+        for key in rest - found.keys():
+            with suppress(ValueError):
+                if (note := self.get_note(key)) is not None:
+                    found[key] = note.text
+        return found
+
     def stated_in(self, session: str) -> list[MemoryRecord]:
         """Return the facts, events and notes of both scopes that a session led to."""
         return [
@@ -664,6 +675,14 @@ class MemoryStore:
                 others = [record.id for record in store.history(id) if record.id != id]
                 return next((record for record in reversed(store.live(others)) if not record.is_variant), None)
         return None
+
+    def is_removed(self, id: str) -> bool:
+        """Whether a memory of any kind was forgotten, pruned or undone, and no other memory took its place."""
+        try:
+            versions = self.history(id)
+        except UserError:
+            return True
+        return all(one.until is not None and one.because not in ("merged", "superseded") for one in versions[-1:])
 
     def archived(self) -> tuple[MemoryRecord, ...]:
         """Return the forgotten and pruned memories: those of `ltm.json`, then the others; the last to leave first."""

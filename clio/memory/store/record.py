@@ -93,6 +93,9 @@ class Provenance(Struct, frozen=True, kw_only=True):
     asserted_by: AssertedBy = "model"
 
 
+_TEXT_CHARS = 400
+
+
 class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One memory of any kind. Times are seconds since the epoch; 0.0 if the file does not say.
 
@@ -216,6 +219,11 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return importance times confidence, 0.0 to 1.0, both faded since the last use; importance fades by kind."""
         days = max(now - self.accessed, 0.0) / DAY_S
         return compute_effective_importance(self.kind, self.importance, days) * self.confidence_at(now)
+
+    @property
+    def text(self) -> str:
+        """Return what it states on one line of at most 400 characters, without its author and files."""
+        return truncate_line(structs.replace(self, provenance=None, examples=(), rivals=()).line, _TEXT_CHARS)
 
     @property
     def line(self) -> str:
