@@ -363,14 +363,14 @@ _LABEL = LazyRegex(
 _SHELL_PROMPT = LazyRegex(r"\s*(?:[$%] |>>> |\S+@\S+[:~ ].*[$#] )\S", needs=("$ ", "% ", ">>> ", "# "))
 _NAME = r"@?[^\W\d_][\w.'-]{0,20}(?: [^\W\d_][\w.'-]{0,20}){0,2}"
 _TIME = (
-    r"[\[(]?(?:\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? |(?:today|yesterday|heute|gestern),? (?:at |um )?)?"
+    r"[\[(]?(?:\d[\d./-]{5,9},? |(?:today|yesterday|heute|gestern),? (?:at |um )?)?"
     r"\d{1,2}[:h]\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?[\])]?"
 )
 _STAMPED_LINE = LazyRegex(
     rf"[\s*_-]*(?:{_TIME}[\s,|–—-]+<?{_NAME}>?[*_]*(?::|(?<=>)) *\S"
     rf"|(?P<name>{_NAME})[*_]*,?[\s·|–—-]+{_TIME}[*_]*(?:: *\S|(?P<header>:?\s*$)))",
     re.IGNORECASE,
-    needs=tuple(f"{digit}{sign}" for digit in range(10) for sign in ":h"),
+    needs=(":", "h"),
 )
 """A line of a chat with its time: "10:02 tom: …", "Anna (10:02): …", and "Anna Schmidt, 10:02" above a message."""
 _NAMED_LINE = LazyRegex(
