@@ -309,9 +309,8 @@ def run_memory(place: Place, *arguments: str) -> subprocess.CompletedProcess[str
 
 def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     place = make_place(tmp_path)
-    kept = run_memory(
-        place, "remember", "the token of staging is sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y and rotates on Mondays", "--type", "fact", "--json"
-    )
+    fact = "the token of staging is sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y and rotates on Mondays"
+    kept = run_memory(place, "remember", fact, "--type", "fact", "--json")
     memory = json.loads(kept.stdout)["memory"]
     assert "x7Kq2mVb" not in memory["content"]
     assert memory["provenance"]["asserted_by"] == "user"

@@ -377,7 +377,7 @@ _NAMED_LINE = LazyRegex(
     rf"[\s*_-]*(?P<label>(?:(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr\w+|meu|minha) )?{_NAME}|\S{{2,6}}?)[*_]*"
     r"(?::\s|：)",
     re.IGNORECASE,
-    needs=(": ", "："),
+    needs=(":", "："),
 )
 _CHAT_LINE = LazyRegex(r"(?P<name>[A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?): \S", needs=": ")
 _ABOUT_CHAT = LazyRegex(
