@@ -6,25 +6,15 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.memory.preferences.rule_files import (
-    ends_with_report_label,
-    english_rules,
-    is_pasted_line,
-    mask_blocks,
-    mask_quotes,
-    mask_reports,
-)
+from clio.memory.preferences.rule_files import english_rules, find_sentences, mask_message
 from clio.memory.preferences.stated_preferences import is_order
 from clio.text.lazy_regex import LazyRegex
 
 _SENTENCES = english_rules("sentences")
 _ALIKE = _SENTENCES.word_set("alike")
-_HANDED_OVER = _SENTENCES.word_set("handed_over")
-_LIST_OF_OWN = _SENTENCES.word_set("list_of_own")
 _OWN_HEADING = _SENTENCES.word_set("own_heading")
 _OWN_INTRODUCTION = _SENTENCES.word_set("own_introduction")
 _PAIRS = _SENTENCES.maps["pairs"]
-_PASTED_THINGS = _SENTENCES.word_set("pasted_things")
 _QUESTION_WORDS = _SENTENCES.word_set("question_words")
 _REPORTS = _SENTENCES.word_set("reports")
 _SPELLINGS = _SENTENCES.maps["spellings"]
@@ -63,25 +53,9 @@ MAX_CHARS = 200_000
 MAX_SENTENCE_WORDS = 90
 """Maximum number of words of a sentence; a longer one is split into pieces of this length."""
 
-_ENDS = LazyRegex(
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)[.!?…]+[)\]\"']*(?=\s|$)|;(?=\s|$)"
-    r"|\n|(?<=\s)(?=\d{1,2}[.)]\s+[A-Za-z])"
-)
-_BULLET = LazyRegex(r"\s*(?:[-*•–+]|\d{1,2}[.)]|\[[ x]\]|\*\*)\s+")
 _WORD = LazyRegex(r"\S+")
 _WRAPPED = LazyRegex(r"(?<=[a-z,¤]{2})[ \t]*\n[ \t]*(?=[a-z])")
-_HEADING = LazyRegex(r"\s*#{1,6}\s+(?P<title>.*)")
-_REST_IS_PASTED = LazyRegex(
-    r"diff --git |@@ |\+\+\+ |--- \S|Traceback |From: |Subject: |Begin forwarded|commit [0-9a-f]{7,40}\b"
-    r"|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]|-{3,} ?(?:Forwarded|Original|Weitergeleitete|Ursprüngliche) "
-)
-_INTRODUCTION = LazyRegex(r":\s*$")
-
 _MISSPELT = ("never", "always", "please", "without", "avoid", "don't", "instead", "leave")
-_OWN_DOCUMENTS = frozenset(("guidelines", "policy"))
-_OF_OWN_DOCUMENT = _OWN_DOCUMENTS | frozenset(
-    "some my our the a few general coding code style project team more here are please these follow".split()
-)
 _PATH = LazyRegex(
     r"(?<![\w/])(?:[\w.*@-]+/[\w./*@-]*|/[\w.-]+/[\w./*-]*|\.[a-z][\w.-]+|\*\.\w+"
     r"|[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|kt|c|h|cpp|hpp|cs|php|sh|sql|md|rst|txt|json|ya?ml|toml|ini|cfg"
@@ -127,22 +101,15 @@ class OwnSentence(Struct, frozen=True, kw_only=True):
 
 def read_sentences(text: str) -> Iterator[OwnSentence]:
     """Yield the sentences that the user wrote, in order, without code, quotations, logs and other pasted text."""
-    text = text.replace("\r\n", "\n").replace("’", "'")
-    masked = mask_blocks(text)
-    if len(text) > MAX_CHARS:  # cut now, since the ends may have only one of two marks
-        text, masked = (f"{one[: MAX_CHARS // 2]}\n{one[-MAX_CHARS // 2 :]}" for one in (text, masked))
-    masked = mask_quotes(_mask_pasted(masked))
+    text, masked = mask_message(text, MAX_CHARS, reads_lists=True)
     masked = _WRAPPED.sub(lambda found: " " * len(found[0]), masked)
     place = 0
     heading = ""
-    for start, stop, mark in _spans(masked):
-        bullet = _BULLET.match(masked, start, stop)
-        begin = bullet.end() if bullet else start
+    for begin, stop, mark, is_item in find_sentences(masked, reads_lists=True):
         words = read_words(masked[begin:stop])
         if not words:
             continue
         lows = [word.low for word in words]
-        is_item = bullet is not None
         if not is_item and (
             words[-1].mark.endswith(":") or (len(words) <= 4 and _OWN_HEADING.intersection(lows) and "\n" in mark)
         ):
@@ -263,71 +230,6 @@ def _is_one_slip(low: str, right: str) -> bool:
             for place in range(1, len(long))
         )
     return any(long[:place] + long[place + 1 :] == short for place in range(1, len(long)))
-
-
-def _spans(masked: str) -> Iterator[tuple[int, int, str]]:
-    start = 0
-    for end in _ENDS.finditer(masked):
-        if masked[start : end.start()].strip():
-            yield start, end.start(), end[0]
-        start = end.end()
-    if masked[start:].strip():
-        yield start, len(masked), ""
-
-
-def _mask_pasted(masked: str) -> str:
-    """Return the text with pasted lines blanked: logs, diffs, quoted mails, documents, lists to process."""
-    lines = mask_reports(masked.split("\n"))
-    hidden: list[str] = []
-    mode = "own"  # "introduced": the next paragraph is pasted; "pasted": up to the next blank line; "rest": to the end
-    seen_own_heading = False
-    for number, line in enumerate(lines):
-        if mode == "rest":
-            hidden.append(" " * len(line))
-            continue
-        if mode in ("introduced", "pasted"):
-            if line.strip():
-                mode = "pasted"
-                hidden.append(" " * len(line))
-                continue
-            if mode == "introduced":
-                hidden.append(line)
-                continue
-            mode = "own"
-        heading = _HEADING.match(line)
-        if heading:
-            title = {word.low for word in read_words(heading["title"])}
-            seen_own_heading = seen_own_heading or bool(title & _OWN_HEADING)
-            mode = "own" if seen_own_heading else "rest"
-            hidden.append(line.replace("#", " ") if seen_own_heading else " " * len(line))
-            continue
-        if _REST_IS_PASTED.match(line):
-            mode = "rest"
-            hidden.append(" " * len(line))
-            continue
-        if is_pasted_line(line):
-            hidden.append(" " * len(line))
-            continue
-        if _INTRODUCTION.search(line) and any(map(str.strip, lines[number + 1 :])):
-            last = _ENDS.split(line.rstrip().rstrip(":"))[-1]
-            words = [word.low for word in read_words(last)]
-            is_handed_over = not _HANDED_OVER.isdisjoint(words) and not _OF_OWN_DOCUMENT.issuperset(words)
-            if is_handed_over and not any(word in _LIST_OF_OWN for word in words):
-                mode = "rest"
-            elif not (ends_with_report_label(line) or _is_own_introduction(words, lines[number + 1 :])):
-                mode = "introduced"
-        hidden.append(line)
-    return "\n".join(hidden)
-
-
-def _is_own_introduction(words: Sequence[str], following: Sequence[str]) -> bool:
-    """Whether a line that ends with a colon introduces a list that the user wrote, not pasted text."""
-    if any(word in _PASTED_THINGS for word in words):
-        return False
-    if any(word in _OWN_INTRODUCTION for word in words):
-        return True
-    first = next((line for line in following if line.strip()), "")
-    return bool(_BULLET.match(first)) or bool(re.match(r"\S", first))
 
 
 class Clause(Struct, kw_only=True):

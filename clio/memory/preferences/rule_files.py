@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.memory.statement_words import ALTERNATIVES
 from clio.text.lazy_regex import LazyRegex
@@ -197,16 +197,29 @@ _PASTED_LINE = LazyRegex(
 )
 _PASTED_TEXT_START = LazyRegex(
     r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded"
-    r"|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]|-{3,} ?(?:Forwarded|Original|Weitergeleitete|Ursprüngliche) ",
-    needs="# diff @@ +++ -- traceback from: subject: forwarded === begin",
+    r"|commit [0-9a-f]{7,40}\s*$|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]"
+    r"|-{3,} ?(?:Forwarded|Original|Weitergeleitete|Ursprüngliche) ",
+    needs="# diff @@ +++ -- traceback from: subject: forwarded commit === begin",
 )
 """Lines that begin pasted text that goes on to the end of the message: a document, diff, traceback or mail."""
+_HEADING = LazyRegex(r"\s*#{1,6}\s+(?P<title>.*)", needs="#")
 _COLON_AT_END = LazyRegex(r":\s*$", needs=":")
 _INTRODUCES_OWN_LIST = _EN.pattern("own_list")
 _INTRODUCES_PASTED_TEXT = _EN.pattern("handed_over")
-_BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
+_HANDED_OVER = _EN.word_set("handed_over")
+_LIST_OF_OWN = _EN.word_set("list_of_own")
+_OWN_HEADING = _EN.word_set("own_heading")
+_OWN_INTRODUCTION = _EN.word_set("own_introduction")
+_PASTED_THINGS = _EN.word_set("pasted_things")
+_OF_OWN_DOCUMENT = frozenset(
+    "guidelines policy some my our the a few general coding code style project team more here are please these"
+    " follow".split()
+)
+"""Words of an introduction to guidelines of the user's own: "our coding guidelines:"."""
+_BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)]|\[[ x]\]|\*\*)\s+")
+_LIST_ITEM = LazyRegex(r"(?<=\s)(?=\d{1,2}[.)]\s+[A-Za-z])")
 _SENTENCE_END = LazyRegex(
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<![\s.])[.!?…]+(?=\s|$)|(?<=\s)[.!?…]+(?=\s*$)"
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)(?<![\s.])[.!?…]+(?=\s|$)|(?<=\s)[.!?…]+(?=\s*$)"
     r"|;(?=\s|$)(?!\s+(?:is|are|was|were|has|does|takes|needs|lives|lies|listens|expects|requires|goes|comes|belongs"
     r"|means|depends|sits|gets|gives|keeps|makes|breaks|fails|contains|holds|returns|runs|prints|sets) )|\n",
     re.MULTILINE,
@@ -242,12 +255,44 @@ def read_own_sentences(text: str, max_chars: int = MAX_SENTENCE) -> list[Written
 
     In the text of the sentences, typographic apostrophes are replaced by straight ones.
     """
+    text, masked = mask_message(text, MAX_CHARS)
+    return [
+        WrittenSentence(text=text[start:end], masked=masked[start:end], is_question="?" in mark, mark=mark.strip())
+        for start, end, mark, _ in find_sentences(masked)
+        if end - start <= max_chars
+    ]
+
+
+def mask_message(text: str, max_chars: int, *, reads_lists: bool = False) -> tuple[str, str]:
+    """Return a message with straight apostrophes, and of the same length what `mask_pasted_text` makes of it.
+
+    Of a message longer than `max_chars`, both are its beginning and its end.
+    """
     text = text.replace("\r\n", "\n").replace("’", "'")
-    if len(text) <= MAX_CHARS:
-        return list(_split_sentences(text, mask_pasted_text(text), max_chars))
+    if len(text) <= max_chars:
+        return text, mask_pasted_text(text, reads_lists=reads_lists)
     masked = mask_blocks(text)  # before the text is cut, since its ends may have only one of two marks
-    text, masked = (f"{one[: MAX_CHARS // 2]}\n{one[-MAX_CHARS // 2 :]}" for one in (text, masked))
-    return list(_split_sentences(text, mask_pasted_text(masked), max_chars))
+    text, masked = (f"{one[: max_chars // 2]}\n{one[-max_chars // 2 :]}" for one in (text, masked))
+    return text, mask_pasted_text(masked, reads_lists=reads_lists)
+
+
+def find_sentences(masked: str, *, reads_lists: bool = False) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield start and end of each sentence of a masked text, its end mark, and whether it is an item of a list.
+
+    reads_lists: the numbered items in one line are sentences: "1. lint 2. test".
+    """
+    ends = [found.span() for found in _SENTENCE_END.finditer(masked if reads_lists else _hide_numbering(masked))]
+    if reads_lists:
+        ends = sorted([*ends, *(found.span() for found in _LIST_ITEM.finditer(masked))])
+    start = 0
+    for stop, after in [*ends, (len(masked), len(masked))]:
+        bullet = _BULLET.match(masked, start, stop)
+        begin = bullet.end() if bullet else start
+        sentence = masked[begin:stop]
+        if sentence.strip():
+            begin += len(sentence) - len(sentence.lstrip())
+            yield begin, begin + len(sentence.strip()), masked[stop:after], bullet is not None
+        start = max(start, after)
 
 
 def mask_blocks(text: str) -> str:
@@ -313,23 +358,59 @@ def is_pasted_line(line: str) -> bool:
     return _PASTED_LINE.match(line) is not None
 
 
-def mask_pasted_text(text: str) -> str:
+def mask_pasted_text(text: str, *, reads_lists: bool = False) -> str:
     """Return the text, of the same length, with everything masked that the user pasted or quoted.
 
     A line that ends with a colon introduces pasted text, unless it announces a list of the user's own points.
+
+    reads_lists: the user's own documents ("## Constraints") and lists below any introduction are read, too, and pasted
+        text ends with its paragraph. For limits, which stand in such lists.
     """
-    masked = mask_blocks(text)
-    lines = mask_reports(masked.split("\n"))
+    lines = mask_reports(mask_blocks(text).split("\n"))
+    masked: list[str] = []
+    mode = "own"  # "introduced": the next paragraph is pasted; "pasted": up to the next empty line; "rest": to the end
+    has_own_heading = False
     for number, line in enumerate(lines):
-        if _PASTED_TEXT_START.match(line):
-            lines[number:] = [" " * len(rest) for rest in lines[number:]]
-            break
-        if is_pasted_line(line):
-            lines[number] = " " * len(line)
-        elif _COLON_AT_END.search(line) and not _introduces_own_list(line) and any(map(str.strip, lines[number + 1 :])):
-            lines[number + 1 :] = [" " * len(rest) for rest in lines[number + 1 :]]
-            break
-    return mask_quotes("\n".join(lines))
+        if mode == "pasted" and not line.strip():
+            mode = "own"
+        if mode == "rest" or (mode != "own" and line.strip()):
+            mode = "rest" if mode == "rest" else "pasted"
+            masked.append(" " * len(line))
+            continue
+        is_pasted = False
+        if reads_lists and (heading := _HEADING.match(line)):
+            has_own_heading = has_own_heading or not _OWN_HEADING.isdisjoint(_list_words(heading["title"]))
+            mode = "own" if has_own_heading else "rest"
+            is_pasted, line = not has_own_heading, line.replace("#", " ")
+        elif _PASTED_TEXT_START.match(line):
+            mode, is_pasted = "rest", True
+        elif is_pasted_line(line):
+            is_pasted = True
+        elif _COLON_AT_END.search(line) and any(map(str.strip, lines[number + 1 :])):
+            mode = _judge_introduction(line, lines[number + 1 :], reads_lists=reads_lists)
+        masked.append(" " * len(line) if is_pasted else line)
+    return mask_quotes("\n".join(masked))
+
+
+def _judge_introduction(
+    line: str, following: Sequence[str], *, reads_lists: bool
+) -> Literal["own", "introduced", "rest"]:
+    """Return what a line with a colon at its end introduces: own text, a pasted paragraph, or only pasted text."""
+    if not reads_lists:
+        return "own" if _INTRODUCES_OWN_LIST.search(line) and not _INTRODUCES_PASTED_TEXT.search(line) else "rest"
+    words = _list_words(_SENTENCE_END.split(line.rstrip().rstrip(":"))[-1])
+    is_handed_over = not _HANDED_OVER.isdisjoint(words) and not _OF_OWN_DOCUMENT.issuperset(words)
+    if is_handed_over and _LIST_OF_OWN.isdisjoint(words):
+        return "rest"
+    if ends_with_report_label(line):
+        return "own"  # `mask_reports` has masked the paragraph
+    first = next((line for line in following if line.strip()), "")
+    is_own = not _OWN_INTRODUCTION.isdisjoint(words) or _BULLET.match(first) or not first[:1].isspace()
+    return "own" if is_own and _PASTED_THINGS.isdisjoint(words) else "introduced"
+
+
+def _list_words(line: str) -> list[str]:
+    return re.findall(r"[\w'-]+", line.lower())
 
 
 class _LabelRules(Struct, frozen=True, kw_only=True):
@@ -404,22 +485,11 @@ def _report_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str
 @cache
 def _topic_stems() -> frozenset[str]:
     """Return the stems of words that name topics and not people, from all word lists."""
-    tables = WORD_TABLES
-    rules = (english_rules("limits").words, english_rules("sentences").words)
-    lines = (
-        *tables.stop_words,
-        *tables.everyday_words,
-        *tables.request_words,
-        *tables.number_words,
-        *tables.synonym_groups,
-        *tables.question_synonym_groups,
-        *tables.kind_members,
-        *tables.kind_members.values(),
-        *tables.embedding_common_words,
-        *(line for lists in rules for words in lists.values() for line in words),
-        *load_rule_file("labels", _LabelRules).topics,
-    )
-    return frozenset(map(stem_word, split_words(lines).union(*ALTERNATIVES)))
+    topics = load_rule_file("labels", _LabelRules).topics
+    lists = [*structs.astuple(WORD_TABLES), WORD_TABLES.kind_members.values(), topics]
+    for section in ("limits", "sentences"):
+        lists += english_rules(section).words.values()
+    return frozenset(map(stem_word, split_words(line for lines in lists for line in lines).union(*ALTERNATIVES)))
 
 
 def is_speaker(label: str, *, is_known: bool = False) -> bool:
@@ -489,7 +559,8 @@ def mask_reports(lines: Sequence[str]) -> list[str]:
             masked.append(line)
             continue
         again = _report_patterns()[2].search(rest)
-        own = rest[again.start() - 1 :] if again else ""  # with the mark that ends the sentence before
+        # With the mark that ends the sentence before, which belongs to a word.
+        own = f"{FILLER}{rest[again.start() - 1 :]}" if again and again.start() > 1 else ""
         masked.append(line[: label.end()] + " " * (len(rest) - len(own)) + own)
     return masked
 
@@ -516,10 +587,6 @@ def _list_chat_lines(lines: Sequence[str]) -> frozenset[int]:
     return frozenset(spoken) if asked else frozenset()
 
 
-def _introduces_own_list(introduction: str) -> bool:
-    return bool(_INTRODUCES_OWN_LIST.search(introduction)) and not _INTRODUCES_PASTED_TEXT.search(introduction)
-
-
 def _hide_numbering(masked: str) -> str:
     """Return the text, of the same length, without the points of a list in one line: "1. lint 2. test".
 
@@ -530,17 +597,3 @@ def _hide_numbering(masked: str) -> str:
     if "1. " not in masked or "2. " not in masked:
         return masked
     return _NUMBERED_LINE.sub(lambda line: _NUMBER_POINT.sub(rf"\1{FILLER}", line[0]), masked)
-
-
-def _split_sentences(text: str, masked: str, max_chars: int) -> Iterator[WrittenSentence]:
-    start = 0
-    for end in [*_SENTENCE_END.finditer(_hide_numbering(masked)), None]:
-        stop = end.start() if end else len(masked)
-        bullet = _BULLET.match(masked, start, stop)
-        begin = bullet.end() if bullet else start
-        begin += len(masked[begin:stop]) - len(masked[begin:stop].lstrip())
-        stop -= len(masked[begin:stop]) - len(masked[begin:stop].rstrip())
-        if begin < stop <= begin + max_chars and masked[begin:stop].strip():
-            mark = end[0].strip() if end else ""
-            yield WrittenSentence(text=text[begin:stop], masked=masked[begin:stop], is_question="?" in mark, mark=mark)
-        start = end.end() if end else len(masked)
