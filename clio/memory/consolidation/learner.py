@@ -303,8 +303,9 @@ class Learner:
 
     def hear_reason(self, session: Session, text: str) -> None:
         """Remember what the user's reason for declining a call states; questions about it come after the turn."""
-        earlier = self._doubtful
+        earlier, unheld = self._doubtful, self._unheld
         self.before_turn(session, text)
+        self._unheld = (*unheld, *self._unheld)
         self._doubtful = (*earlier, *(one for one in self._doubtful if one not in earlier))
 
     def _correct(self, session: Session, text: str, statements: FoundStatements) -> tuple[set[str], set[str]]:

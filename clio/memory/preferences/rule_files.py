@@ -423,6 +423,7 @@ class _LabelRules(Struct, frozen=True, kw_only=True):
         reported: by language, regular expressions for a whole label, ignoring case.
         names, roles: first names and roles of people who speak: "Anna: …", "my boss: …".
         topics: words that show that a label is a topic and no name, beside those of other word lists.
+        topic_end: searched in a word; endings of nouns that are no names, such as "-tion".
         speakers_cjk: regular expression for Chinese and Japanese names and roles.
     """
 
@@ -433,6 +434,7 @@ class _LabelRules(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]
     roles: tuple[str, ...]
     topics: tuple[str, ...]
+    topic_end: str
     speakers_cjk: str
 
 
@@ -506,7 +508,7 @@ def is_speaker(label: str, *, is_known: bool = False) -> bool:
     names, roles = split_words(rules.names), split_words(rules.roles)
     lows = [word.casefold() for word in words]
     are_names = all(word[0].isupper() and not (word.isupper() and len(word) > 1) for word in words)
-    is_topic = any(stem_word(low) in _topic_stems() for low in lows)
+    is_topic = any(stem_word(low) in _topic_stems() or re.search(rules.topic_end, low) for low in lows)
     if lows[-1] in roles or (lows[0] in names and (are_names or (len(words) == 1 and not is_topic))):
         return True
     return not is_known and are_names and not is_topic

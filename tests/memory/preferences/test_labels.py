@@ -125,6 +125,8 @@ def test_what_a_named_speaker_says_is_no_order_of_the_user(text: str) -> None:
         "Git: never force push",
         "API: never break the public signatures",
         "Error handling: never swallow exceptions",
+        "Concurrency: never share state",
+        "Elasticsearch: never reindex in production",
         "Production: never deploy on Fridays",
         "Clio: never use sudo",
         "me: never use sudo",
