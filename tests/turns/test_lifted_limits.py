@@ -64,6 +64,13 @@ def last_words(harness: Harness) -> str:
         ("nunca altere o arquivo setup.py", "você já pode alterar o arquivo setup.py de novo"),
         ("绝对不要修改setup.py", "以后可以修改setup.py"),
         ("setup.pyは絶対に変更しないでください", "setup.pyはもう変更してもいいです"),
+        ("use uv, not pip", "you can use pip again"),
+        ("use uv instead of pip", "pip is fine now"),
+        ("we use uv here, not pip", "forget that rule about pip"),
+        ("nutze uv, nicht pip", "du darfst pip wieder benutzen"),
+        ("utilise uv, pas pip", "tu peux de nouveau utiliser pip"),
+        ("用 uv，不要用 pip", "以后可以用 pip"),
+        ("npm の代わりに pnpm を使って", "npm を使ってもいいです"),
     ],
 )
 def test_a_statement_of_the_user_removes_a_limit(make_harness: MakeHarness, limit: str, later: str) -> None:
@@ -275,6 +282,13 @@ def test_a_permission_must_name_the_subject_of_the_limit() -> None:
     assert not is_lifted("don't commit without asking", one)
     assert not is_lifted("never commit secrets", one)
     assert not is_lifted("always commit with a body", one)
+
+
+@pytest.mark.parametrize(
+    "permission", ["you can use uv again", "you may use pip in CI", "uv is fine now", "pip works now"]
+)
+def test_only_what_a_limit_excludes_is_permitted_again(permission: str) -> None:
+    assert not any(is_lifted("use uv, not pip", one) for one in find_withdrawals(permission))
 
 
 def test_a_resumed_session_gives_a_limit_once(make_harness: MakeHarness) -> None:

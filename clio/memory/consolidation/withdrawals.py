@@ -75,6 +75,14 @@ _CONDITION = _EN.pattern("condition")
 _FILLERS = _EN.word_set("fillers")
 _VERB_GROUPS = {word: group for group, lines in _EN.maps["verb_groups"].items() for word in lines.split()}
 _AND_ORDER = re.compile(r",? and (?=[a-z]+ )|, (?=[a-z]+ )|; ")
+_EXCLUDED = re.compile(
+    r"(?:,? (?:and |und |et |y |e )?(?:not|never|nicht|nie|pas|no|não)| (?:instead|in place) of| rather than|"
+    r" (?:an)?statt| anstelle von| au lieu de| plutôt que| en (?:vez|lugar) de| em (?:vez|lugar) de| ao invés de)"
+    r" (\w[\w+#.-]*)(?:,? (?:here|verwenden|benutzen|nutzen))?$|(?:不要?用|别用|代替|而不是|取代) ?(\w[\w+#.-]*)$"
+    r"|^([A-Za-z][\w+#.-]*?) ?(?:ではなく|じゃなく|の代わりに)|([A-Za-z][\w+#.-]*?) ?は使(?:わな|いませ)",
+    re.IGNORECASE,
+)
+"""What a limit excludes that names something else to use: "use uv, not pip"."""
 _OF_TEAM = re.compile(r"we (?=(?:never|always|only|don['’]?t|do not)\b)", re.I)
 """The subject of a rule of the team, which demands the same without it: "we never push on Fridays"."""
 _BEFORE_VERBS = frozenset("or and to ever just please now any more not never dont be".split())
@@ -156,7 +164,12 @@ def is_lifted(limit: str, one: Withdrawal) -> bool:
     A permission must name all that the limit is about, and nothing narrower: "you may edit setup.py" lifts "never edit
     setup.py", but not "never edit files without asking", and "you may edit docs/setup.md" lifts neither.
     """
-    if language := one.language or detect_language(limit):
+    language = one.language or detect_language(limit)
+    excluded = _EXCLUDED.search(limit) if one.kind == "permission" else None
+    if excluded:  # "use uv, not pip" prohibits pip
+        name = next(filter(None, excluded.groups()))
+        limit = f"{name}は禁止" if language == "ja" else f"never {name}"
+    if language:
         return compare_withdrawn(limit, one.about, one.kind, language, may_be_state=one.may_be_state)
     if one.may_be_state and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
         return False
@@ -221,7 +234,8 @@ def _verbs(text: str) -> frozenset[str]:
 
 def _verb_of(word: str) -> str:
     """Return the group of a verb, such as "edit" for "change" and "editing"; "" for any other word."""
-    for form in (word, word.removesuffix("ing"), f"{word.removesuffix('ing')}e", re.sub(r"(.)\1ing$", r"\1", word)):
+    stem = word.removesuffix("ing")
+    for form in (word, stem, word if stem == word else f"{stem}e", re.sub(r"(.)\1ing$", r"\1", word)):
         if form in _VERB_GROUPS:
             return _VERB_GROUPS[form]
         if form in VERBS:

@@ -4,6 +4,7 @@ The score, 0 to 10, says how much the user likes something; the weight is the sc
 was last reinforced. A score of at most 1.5 is a hard limit: it is in every prompt, whatever its weight.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nsmallest
@@ -66,12 +67,16 @@ def stance_of(item: str) -> Stance | None:
     return "never" if _NEVER.match(start) else "always" if _ALWAYS.match(start) else None
 
 
+_CHOICE = re.compile(r"(\S+?)(?:,? (?:and )?not| instead of| rather than| over) (\S+)")
+
+
 def extract_subject(item: str) -> str:
     """Return the subject of a preference, for comparison: "tabs" for "never use tabs", "always use tabs" and "Tabs"."""
     words = " ".join(item.casefold().split()).strip(_END)
     for pattern in (_NEVER, _ALWAYS, _VERB):
         words = pattern.sub("", words, count=1) if pattern.match(words) else words
-    return words.strip(_END)
+    choice = _CHOICE.fullmatch(words := words.strip(_END))
+    return " or ".join(sorted(choice.groups())) if choice else words
 
 
 def as_order(item: str) -> str:

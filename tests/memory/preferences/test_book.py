@@ -49,6 +49,13 @@ def test_a_rule_replaces_an_earlier_one_about_the_same_thing(preferences: Prefer
     assert [limit.content for limit in preferences.hard_limits()] == ["never use tabs"]
 
 
+@pytest.mark.parametrize("later", ["use pip, not uv", "use uv instead of pip", "use pip rather than uv"])
+def test_an_order_to_use_one_of_two_things_replaces_the_earlier_one(preferences: Preferences, later: str) -> None:
+    for order in ("use uv, not pip", "use tabs, not spaces", later):
+        preferences.add(order, score=0.5, explicit=True)
+    assert {one.record.content for one in preferences.all()} == {later, "use tabs, not spaces"}
+
+
 def test_a_rule_about_something_else_is_added(preferences: Preferences) -> None:
     preferences.add("tabs in Makefiles", score=9.0)
     preferences.add("never use tabs", score=0.5, explicit=True)
