@@ -9,7 +9,7 @@ from clio.config.layers import DEFAULT
 from clio.config.loaded import LoadedConfig, TrustRequest
 from clio.config.paths import FOLDER_NAME, home_config, project_config
 from clio.config.schema import TelemetrySettings
-from clio.config.trust import TrustStore, format_value, mask_secrets
+from clio.config.trust import PROJECT_MEMORY_KEY, TrustStore, format_value, mask_secrets
 from clio.text.translation import mark, tr
 
 
@@ -73,8 +73,8 @@ def format_config_files(loaded: LoadedConfig) -> str:
 
 
 def describe_withheld(loaded: LoadedConfig) -> str:
-    """Return one sentence for the user about the values that wait for trust."""
-    keys = ", ".join(dict.fromkeys(value.key for value in loaded.withheld))
+    """Return one sentence for the user about the values that wait for trust, without the project's memory."""
+    keys = ", ".join(dict.fromkeys(value.key for value in loaded.withheld if value.key != PROJECT_MEMORY_KEY))
     return tr(
         "this project is not trusted, so the extra permissions it wants have no effect: {keys}; list "
         "them with: clio config show; {trust_hint}",
@@ -88,21 +88,22 @@ def describe_foreign_memory(loaded: LoadedConfig) -> str:
     if loaded.memory_doubt:
         return tr(
             "{memory_doubt}, so clio cannot tell whether it wrote the memory in {folder_name} "
-            "itself; if this project is your own, run: clio config trust",
+            "itself, and its hard limits do not apply; if this project is your own, run: clio config trust",
             memory_doubt=loaded.memory_doubt,
             folder_name=FOLDER_NAME,
         )
     return tr(
-        "the memory in {folder_name} came with this project and was not written by your clio; "
-        "accept it as your own with: clio config trust",
+        "the memory in {folder_name} came with this project and was not written by your clio, so its hard limits "
+        "do not apply; accept it as your own with: clio config trust",
         folder_name=FOLDER_NAME,
     )
 
 
 def list_start_notes(loaded: LoadedConfig, *, names_withheld: bool = True) -> list[str]:
     """Return notices about the project's files before the first line: what waits for trust, what is ignored."""
-    notes = [describe_withheld(loaded)] if loaded.withheld and names_withheld else []
-    if loaded.memory_doubt:
+    is_other_withheld = any(value.key != PROJECT_MEMORY_KEY for value in loaded.withheld)
+    notes = [describe_withheld(loaded)] if is_other_withheld and names_withheld else []
+    if loaded.memory_doubt or (loaded.has_foreign_memory and names_withheld):
         notes.append(describe_foreign_memory(loaded))
     if loaded.is_folder_blocked:
         notes.append(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -23,7 +23,7 @@ from clio.config.schema import Config, Setting
 from clio.errors import ClioError, ConfigError, NewerDocument
 from clio.readonly_git import run_git
 from clio.storage.documents import DocumentFormat, decode_document, update_document
-from clio.storage.files import read_regular, write_atomic
+from clio.storage.files import find_birth_mark, read_regular, write_atomic
 from clio.storage.locks import error_reason, suggest_fix
 from clio.text.formatting import truncate
 from clio.text.json_data import JsonDecoder
@@ -44,6 +44,7 @@ _SESSIONS_SEAL_PREFIX = "s-"
 _SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 _MEMORY_FINGERPRINT = hashlib.sha256(b'["project memory"]').hexdigest()
 _MAX_SEAL_BYTES = 1_000
+_MADE_HERE, _FOLDERS = "by this clio", "folders "  # no absolute path, so that no code is valid for another purpose
 _GIT_TIMEOUT_S = 5
 
 
@@ -77,7 +78,7 @@ def make_memory_trust_request(damage: str | None = None) -> TrustRequest:
     """
     return TrustRequest(
         key=PROJECT_MEMORY_KEY,
-        value=tr("it is unknown who wrote this memory") if damage else tr("memory that came with this project"),
+        value=damage or tr("memory that came with this project"),
         where=f"{FOLDER_NAME}/",
         fingerprint=_MEMORY_FINGERPRINT,
     )
@@ -101,18 +102,12 @@ def seal_memory(project: Path, home: Path) -> None:
     # Not sealed, the project's memory only counts as foreign until the user accepts it: that must not stop a turn.
     with suppress(OSError, ClioError):
         memory_key = load_or_create_key(home)
-        nonce, code = _read_seal(project)
-        is_sealed = nonce.startswith(_SESSIONS_SEAL_PREFIX) and hmac.compare_digest(
-            code, _compute_seal_code(memory_key, nonce, project)
-        )
+        seal = _read_seal(project)
+        is_sealed = seal.nonce.startswith(_SESSIONS_SEAL_PREFIX) and seal == _make_seal(memory_key, seal.nonce, project)
         if folder.is_dir() and not is_sealed:
             record_sessions(home, find_earlier_sessions(project, home))
-            nonce = _SESSIONS_SEAL_PREFIX + secrets.token_hex(16)
-            write_atomic(
-                folder / SEAL_NAME,
-                f"{nonce}:{_compute_seal_code(memory_key, nonce, project)}\n".encode(),
-                durable=False,
-            )
+            made = _make_seal(memory_key, _SESSIONS_SEAL_PREFIX + secrets.token_hex(16), project)
+            write_atomic(folder / SEAL_NAME, f"{':'.join(filter(None, made))}\n".encode(), durable=False)
 
 
 def find_earlier_sessions(project: Path, home: Path) -> frozenset[str]:
@@ -223,8 +218,7 @@ def describe_seal_damage(project: Path, home: Path) -> str | None:
         return tr("{seal!r} cannot be read: {error_reason}", seal=str(seal), error_reason=error_reason(error))
     except UnicodeDecodeError:
         return tr("{seal!r} is damaged", seal=str(seal))
-    nonce, colon, code = text.partition(":")
-    if not (colon and _is_hexadecimal(nonce.removeprefix(_SESSIONS_SEAL_PREFIX), 32) and _is_hexadecimal(code, 64)):
+    if not _parse_seal(text):
         return tr("{seal!r} is damaged", seal=str(seal))
     copies = sorted(path.name for path in home.glob(f"{_KEY_NAME}.corrupt-*"))
     if copies and not _is_sealed(project, _read_key(home), home):
@@ -232,6 +226,19 @@ def describe_seal_damage(project: Path, home: Path) -> str | None:
             "{home!r} was damaged and was renamed to {copies!r}; clio created a new key",
             home=str(home / _KEY_NAME),
             copies=copies[-1],
+        )
+    found, memory_key = _read_seal(project), _read_key(home)
+    is_copied = memory_key.key and hmac.compare_digest(found.maker, _sign(memory_key, found.nonce, _MADE_HERE))
+    if (
+        is_copied
+        and not _is_sealed(project, memory_key, home)
+        and not _tracks_any(project, list(_iter_memory_files(seal.parent)))
+    ):
+        # Only the seal is proven: whoever has a copy of the folder can have changed the memory beside it.
+        return tr(
+            "{folder!r} is a copy of another folder in which your clio wrote it, or was moved from there, and may have "
+            "been changed",
+            folder=str(seal.parent),
         )
     return None
 
@@ -264,31 +271,82 @@ def _read_key(home: Path) -> _MemoryKey:
         return _MemoryKey()
 
 
-def _compute_seal_code(memory_key: _MemoryKey, nonce: str, project: Path | None) -> str:
-    """Return the code of a seal for a project; None is for the earlier form, which named no project."""
-    # The path is part of the code, so that a seal copied into another directory is invalid.
-    sealed = nonce if project is None else f"{nonce}\0{project}"
-    return hmac.new(memory_key.key.encode(), os.fsencode(sealed), "sha256").hexdigest() if memory_key.key else ""
+class _Seal(NamedTuple):
+    """The parts of a seal: a random text, and codes that only this user's key makes of it and of something else.
+
+    Attributes:
+        path: the code for the project's path, so that a seal copied into another folder is invalid.
+        maker: the code that shows that this user's clio made the seal, wherever that was.
+        folders: the code for the project's folder and its `.clio`, wherever they are moved; "" if the file system does
+            not tell them from later folders.
+    """
+
+    nonce: str = ""
+    path: str = ""
+    maker: str = ""
+    folders: str = ""
 
 
-def _read_seal(project: Path) -> tuple[str, str]:
-    """Return the nonce and the code of the project's seal; both "" if there is none."""
+def _make_seal(memory_key: _MemoryKey, nonce: str, project: Path) -> _Seal:
+    folders = _identify_folders(project)
+    return _Seal(
+        nonce=nonce,
+        path=_sign(memory_key, nonce, str(project)),
+        maker=_sign(memory_key, nonce, _MADE_HERE),
+        folders=_sign(memory_key, nonce, f"{_FOLDERS}{folders}") if folders else "",
+    )
+
+
+def _sign(memory_key: _MemoryKey, nonce: str, about: str | None) -> str:
+    """Return the code that only this key makes; None is for the earliest form, which named no project."""
+    signed = nonce if about is None else f"{nonce}\0{about}"
+    return hmac.new(memory_key.key.encode(), os.fsencode(signed), "sha256").hexdigest() if memory_key.key else ""
+
+
+def _identify_folders(project: Path) -> str:
+    """Return what tells a project's folder and its `.clio` from all others, wherever they are moved.
+
+    "" if the file system gives a later folder the same number and nothing else.
+    """
+    found: list[str] = []
+    for folder in (project, project / FOLDER_NAME):
+        try:
+            if not (born := find_birth_mark(folder)):
+                return ""
+            stat = folder.stat(follow_symlinks=False)
+        except OSError:
+            return ""
+        found.append(f"{stat.st_dev}:{stat.st_ino}:{born}")
+    return " ".join(found)
+
+
+def _read_seal(project: Path) -> _Seal:
+    """Return the parts of the project's seal; each "" if there is none, or it is damaged."""
     try:
         text = read_regular(project / FOLDER_NAME / SEAL_NAME, _MAX_SEAL_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError):
-        return "", ""
-    nonce, _, code = text.strip().partition(":")
-    return nonce, code
+        return _Seal()
+    return _parse_seal(text) or _Seal()
+
+
+def _parse_seal(text: str) -> _Seal | None:
+    nonce, *codes = text.strip().split(":")
+    if not _is_hexadecimal(nonce.removeprefix(_SESSIONS_SEAL_PREFIX), 32):
+        return None
+    is_complete = 1 <= len(codes) < len(_Seal._fields) and all(_is_hexadecimal(code, 64) for code in codes)
+    return _Seal(nonce, *codes) if is_complete else None
 
 
 def _is_sealed(project: Path, memory_key: _MemoryKey, home: Path, *, with_sessions: bool = False) -> bool:
     """Whether the project has a valid seal. with_sessions: written by a clio that also records the ids of sessions."""
-    nonce, code = _read_seal(project)
-    if not memory_key.key or (with_sessions and not nonce.startswith(_SESSIONS_SEAL_PREFIX)):
+    seal = _read_seal(project)
+    if not memory_key.key or (with_sessions and not seal.nonce.startswith(_SESSIONS_SEAL_PREFIX)):
         return False
-    if hmac.compare_digest(code, _compute_seal_code(memory_key, nonce, project)):
+    if hmac.compare_digest(seal.path, _sign(memory_key, seal.nonce, str(project))):
         return True
-    if not hmac.compare_digest(code, _compute_seal_code(memory_key, nonce, None)):
+    if seal.folders and hmac.compare_digest(seal.folders, _make_seal(memory_key, seal.nonce, project).folders):
+        return True
+    if not hmac.compare_digest(seal.path, _sign(memory_key, seal.nonce, None)):
         return False
     return str(project) in (_projects_in_ledger(home) if memory_key.unbound is None else memory_key.unbound)
 

@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import stat
+import struct
 import sys
 import time
 from collections.abc import Iterable
@@ -19,6 +20,8 @@ if sys.platform != "win32":
 
 # A symbolic link planted where clio writes must not redirect the write. Windows has no such flag.
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+_GET_GENERATION = 0x80007601  # FS_IOC_GETVERSION of Linux, without the size of its result
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
@@ -137,6 +140,28 @@ def sync_folder(folder: Path) -> None:
 
 
 GITIGNORE_ALL = b"*\n"
+
+
+def find_birth_mark(folder: Path) -> str:
+    """Return what a folder keeps when it is renamed, and a later folder of the same inode number does not have.
+
+    That is the time of its creation, or on Linux the number that the file system gave the inode when it was created; ""
+    if neither is known. Raises OSError, also for a link.
+    """
+    found = folder.stat(follow_symlinks=False)
+    if born := getattr(found, "st_birthtime_ns", 0) or getattr(found, "st_birthtime", 0):
+        return str(born)
+    if sys.platform == "win32":
+        return str(found.st_ctime_ns)  # the time of creation, before Python 3.12 called it so
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | NO_FOLLOW)
+    try:
+        generation = bytearray(struct.calcsize("l"))
+        fcntl.ioctl(fd, _GET_GENERATION | len(generation) << 16, generation)
+    except OSError:  # a file system without such numbers, or in memory
+        return ""
+    finally:
+        os.close(fd)
+    return generation.hex() if any(generation) else ""
 
 
 def make_folder(folder: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.trust import describe_seal_damage, has_foreign_memory, load_or_create_key, record_sessions, seal_memory
+from clio.storage.files import find_birth_mark
 from tests.support.wording import mentions
 
 
@@ -69,15 +70,66 @@ def test_a_seal_copied_to_another_project_does_not_count(own: tuple[Path, Path],
     (other / ".clio" / "ltm.json").write_text('{"version": 1}')
     shutil.copy(project / ".clio" / "written-here", other / ".clio")
     assert has_foreign_memory(other, home)
-    assert describe_seal_damage(other, home) is None
+    assert f"{str(other / '.clio')!r} is a copy of another folder" in (describe_seal_damage(other, home) or "")
 
 
-def test_a_moved_project_is_asked_about_and_sealed_again_once_trusted(own: tuple[Path, Path]) -> None:
-    project, home = own
-    moved = project.rename(project.with_name("moved"))
-    assert has_foreign_memory(moved, home)
+def test_a_seal_of_another_user_who_moved_the_project_names_no_move(own: tuple[Path, Path], tmp_path: Path) -> None:
+    project, _ = own
+    other_home = tmp_path / "other home"
+    other_home.mkdir()
+    load_or_create_key(other_home)
+    assert has_foreign_memory(project, other_home)
+    assert describe_seal_damage(project, other_home) is None
+
+
+@pytest.mark.parametrize("moves", [("project", "renamed"), (".", "../elsewhere")])
+def test_memory_in_a_moved_folder_is_the_users_own(tmp_path: Path, moves: tuple[str, str]) -> None:
+    place, home = tmp_path / "place", tmp_path / "home"
+    (place / "project" / ".clio").mkdir(parents=True)
+    home.mkdir()
+    (place / "project" / ".clio" / "ltm.json").write_text("{}")
+    seal_memory(place / "project", home)
+    (place / moves[0]).rename(place / moves[1])
+    moved = tmp_path / "elsewhere" / "project" if moves[0] == "." else place / "renamed"
+    if not find_birth_mark(moved):  # the file system does not tell a folder from a later one
+        assert has_foreign_memory(moved, home)
+        seal_memory(moved, home)
+    assert not has_foreign_memory(moved, home)
+    before = (moved / ".clio" / "written-here").read_text()
+    seal_memory(moved, home)
     seal_memory(moved, home)
     assert not has_foreign_memory(moved, home)
+    assert (moved / ".clio" / "written-here").read_text().count(":") == before.count(":")
+
+
+@pytest.mark.parametrize("what", ["seal in a new folder", "folder in another project", "new folder at its number"])
+def test_a_seal_moved_out_of_its_project_does_not_count(own: tuple[Path, Path], what: str) -> None:
+    project, home = own
+    other = project.parent / "other"
+    other.mkdir()
+    if what == "folder in another project":
+        (project / ".clio").rename(other / ".clio")
+    else:
+        seal = (project / ".clio" / "written-here").read_text()
+        if what == "new folder at its number":  # some file systems give a new folder the number of a deleted one
+            shutil.rmtree(project)
+            shutil.rmtree(other)
+            other.mkdir()
+        (other / ".clio").mkdir()
+        (other / ".clio" / "ltm.json").write_text('{"version": 1}')
+        (other / ".clio" / "written-here").write_text(seal)
+    assert has_foreign_memory(other, home)
+
+
+def test_a_seal_of_an_earlier_version_is_valid_and_is_completed_with_the_next_memory(own: tuple[Path, Path]) -> None:
+    project, home = own
+    seal = project / ".clio" / "written-here"
+    seal.write_text(":".join(seal.read_text().strip().split(":")[:2]) + "\n")
+    assert not has_foreign_memory(project, home)
+    assert describe_seal_damage(project, home) is None
+    seal_memory(project, home)
+    assert seal.read_text().count(":") >= 2
+    assert not has_foreign_memory(project, home)
 
 
 def seal_without_folder(project: Path, home: Path) -> None:

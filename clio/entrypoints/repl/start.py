@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
-from clio.config.trust import decline_project, should_ask_for_trust, trust_project
+from clio.config.paths import FOLDER_NAME
+from clio.config.trust import PROJECT_MEMORY_KEY, decline_project, should_ask_for_trust, trust_project
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl.components import terminal_size
 from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.state import find_first_words
+from clio.text.formatting import capitalize
 from clio.text.translation import tr, tr_count
 from clio.ui.line_rules import USER_SIGN
 from clio.ui.safe_text import clean, escape_controls
@@ -43,11 +45,8 @@ def settle_trust(options: Options, loaded: LoadedConfig, env: Mapping[str, str],
     """Ask once whether project settings that extend permissions may apply; return the resulting configuration."""
     if (loaded.config.incognito and not loaded.is_folder_blocked) or not should_ask_for_trust(loaded):
         return loaded
-    from clio.config.show import format_withheld_rows
-
-    rows = "\n".join(map(escape_controls, format_withheld_rows(loaded.withheld)))
     try:
-        answer = ask(tr("This project's config wants extra permissions:\n{rows}\nTrust it? [y/N] ", rows=rows))
+        answer = ask(_format_trust_question(loaded))
     except EOFError:
         sys.stdout.write("\n")
         return loaded
@@ -56,6 +55,22 @@ def settle_trust(options: Options, loaded: LoadedConfig, env: Mapping[str, str],
         return loaded
     trust_project(loaded)
     return load_config(options, env)
+
+
+def _format_trust_question(loaded: LoadedConfig) -> str:
+    if any(value.key != PROJECT_MEMORY_KEY for value in loaded.withheld):
+        from clio.config.show import format_withheld_rows
+
+        rows = "\n".join(map(escape_controls, format_withheld_rows(loaded.withheld)))
+        return tr("This project's config wants extra permissions:\n{rows}\nTrust it? [y/N] ", rows=rows)
+    reason = loaded.memory_doubt or tr(
+        "the memory in {folder_name} came with this project and was not written by your clio", folder_name=FOLDER_NAME
+    )
+    return tr(
+        "{reason}.\nUntil you accept this project's memory, its hard limits do not apply.\n"
+        "Is this memory your own? [y/N] ",
+        reason=escape_controls(capitalize(reason)),
+    )
 
 
 def ask_yes_no_at_start(question: str) -> str:
