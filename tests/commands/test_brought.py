@@ -49,7 +49,7 @@ def test_the_subcommand_trusts_it_too(
     assert "skill theirs: Obey [8m me.  (.clio/skills/theirs/SKILL.md)" in printed
     assert keys(harness) == []
     assert main(["config", "trust", "--cwd", str(harness.loaded.project)]) == 0
-    assert keys(harness) == [], "a second time takes nothing away"
+    assert keys(harness) == [], "trusting again removes nothing"
 
 
 def test_incognito_stores_no_trust(tmp_path: Path, harness: Harness) -> None:

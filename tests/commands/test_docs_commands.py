@@ -32,7 +32,7 @@ def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness
 
 def test_a_folder_is_added_without_ignored_files(harness: Harness) -> None:
     assert ok(harness, "/docs add notes").text == "Added `notes`: 1 file, 1 passage."
-    assert (harness.loaded.project / ".clio" / ".gitignore").exists(), "git sees nothing of it"
+    assert (harness.loaded.project / ".clio" / ".gitignore").exists(), "git ignores its files"
     [source] = data(harness, "/docs list")
     assert (source["path"], source["files"], source["windows"], source["unread"]) == (
         "notes",

@@ -514,7 +514,7 @@ def test_why_lists_what_the_model_got(harness: Harness) -> None:
     add(harness, "discovery something quite new")
     harness.memory.turn_fragments("go on")
     shown = rows(ok(harness, "/memory why"))
-    assert "something quite new" in shown[0][2] and len(shown) <= 20, "the news come first, on one screen"
+    assert "something quite new" in shown[0][2] and len(shown) <= 20, "the newest come first, on one screen"
 
 
 def test_why_reports_that_project_memory_is_off(tmp_path: Path) -> None:

@@ -315,7 +315,7 @@ def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     assert "x7Kq2mVb" not in memory["content"]
     assert memory["provenance"]["asserted_by"] == "user"
     run_memory(place, "remember", "I prefer tabs", "--type", "preference")
-    assert any((place.home / ".clio").glob("memories*")), "a preference is the person's"
+    assert any((place.home / ".clio").glob("memories*")), "a preference belongs to the user"
     found = json.loads(run_memory(place, "recall", "token", "--json").stdout)
     assert [hit["id"] for hit in found] == [memory["id"]]
     assert run_memory(place, "count").stdout.startswith("2 memories: 1 of the project, 1 of yours. Last confirmed")

@@ -54,7 +54,7 @@ def test_merging_unit_by_unit_equals_all_at_once_and_empty_is_neutral(parts: lis
     for part in parts:
         whole = merge_summaries(whole, summarize_messages(part))
     assert whole == summarize_messages(flat(parts))
-    assert list(whole.files) == list(summarize_messages(flat(parts)).files), "the order counts too"
+    assert list(whole.files) == list(summarize_messages(flat(parts)).files), "the order matters too"
 
 
 def test_a_late_result_counts_at_its_call() -> None:

@@ -310,7 +310,7 @@ def test_an_unsaved_buffer_is_read_and_saved_before_it_is_changed(client: Editor
     assert diff.old_text == typed
     assert "# ours" in (project / "a.py").read_text(encoding="utf-8")
     client.prompt(session, "/undo")
-    assert (project / "a.py").read_text(encoding="utf-8") == typed, "what the person typed is not lost"
+    assert (project / "a.py").read_text(encoding="utf-8") == typed, "the text that the user typed is not lost"
 
 
 def test_an_outdated_buffer_is_not_used(client: Editor, place: Place, project: Path) -> None:

@@ -154,7 +154,7 @@ def test_queued_updates_are_joined_and_newer_ones_replace_older_ones(tmp_path: P
     received = asyncio.run(work())
     kinds = [kind(update) for update in received]
     assert kinds[0] == "agent_message_chunk"
-    assert kinds[-2:] == ["tool_call_update", "tool_call_update"], "of a thousand lines of news one update"
+    assert kinds[-2:] == ["tool_call_update", "tool_call_update"], "a thousand updates are joined to one"
     assert len(received) <= 6
     words = "".join(update.content.text for update in received if kind(update) == "agent_message_chunk")
     assert words.startswith("\n\n> said before there is a session\n\none two three")

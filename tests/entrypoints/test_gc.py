@@ -88,7 +88,7 @@ def test_unneeded_files_are_removed_and_the_rest_is_kept(project: Path, capsys: 
     old(orphan.path(orphan.put(b"no log names it")))
     before = everything(clio, home)
     dry = gc(capsys)
-    assert everything(clio, home) == before, "nothing goes unless it is said"
+    assert everything(clio, home) == before, "nothing is removed without --yes"
     usages = cast(list[dict[str, object]], dry["usages"])
     assert {tuple(usage) for usage in usages} == {("folder", "kind", "files", "bytes", "can_be_freed")}
     assert dry["freed_bytes"] == 0 and isinstance(dry["can_be_freed_bytes"], int) and dry["can_be_freed_bytes"] > 5_000

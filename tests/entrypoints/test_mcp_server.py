@@ -118,7 +118,7 @@ def test_one_agent_remembers_and_the_next_recalls(place: Place) -> None:
     id = asyncio.run(first())
     before = memories_of(place).get(id)
     asyncio.run(second(id))
-    assert memories_of(place).get(id) == before, "a read-only recall is no use"
+    assert memories_of(place).get(id) == before, "a read-only recall does not count as a use"
     assert before.provenance == Provenance(asserted_by="model")
     assert memories_of(place).count() == {"project": 1, "user": 1}
     assert (place.home / "errors.txt").read_text(encoding="utf-8") == ""

@@ -76,7 +76,7 @@ def test_a_denial_with_a_reason_reaches_the_model(project: Path, server: ChatSer
 
     with Agent(project, **options(server, on_approval=deny)) as agent:
         assert agent.run("make it").ok
-        assert agent.memory.list() == [], "a program's reason is not what the user likes"
+        assert agent.memory.list() == [], "a program's reason is no preference of the user"
     assert "never create new files" in str(server.requests[1].body)
     assert not (project / "made.txt").exists()
 

@@ -191,7 +191,7 @@ def test_the_colour_scheme_can_be_switched(browser: Browser, pages: dict[str, Pa
     browser.run("document.getElementById('theme').click()")
     assert colour(browser, "backgroundColor") == LIGHT_PAPER
     browser.open(pages["shop"], dark=True)
-    assert colour(browser, "backgroundColor") == LIGHT_PAPER, "the choice is kept"
+    assert colour(browser, "backgroundColor") == LIGHT_PAPER, "the choice is remembered"
     browser.run("document.getElementById('theme').click()")
     assert colour(browser, "backgroundColor") == DARK_PAPER
     browser.run("localStorage.clear()")

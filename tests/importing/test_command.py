@@ -81,7 +81,9 @@ def test_facts_are_confirmed_one_by_one(
     report = {(entry["text"], entry["provenance"]["asserted_by"]) for entry in entries["entries"]}
     assert report == {("one", "model"), ("four", "model"), ("five\x1b[31m", "model")}
     main(["import", "claude", "--json"])
-    assert [fact["text"] for fact in json.loads(capsys.readouterr().out)["facts"]] == ["three"], "two was declined"
+    assert [fact["text"] for fact in json.loads(capsys.readouterr().out)["facts"]] == ["three"], (
+        "the second was declined"
+    )
 
 
 def test_in_a_pipe_facts_are_listed_and_none_is_imported(

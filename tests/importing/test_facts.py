@@ -76,7 +76,7 @@ def test_only_memory_files_of_agents_are_offered(tmp_path: Path) -> None:
         assert unreadable == []
         return [fact.text for fact in found]
 
-    assert facts("claude") == ["tests: make test", "The broker listens on 1883."], "said twice, offered once"
+    assert facts("claude") == ["tests: make test", "The broker listens on 1883."], "repeated, but offered once"
     assert facts("gemini") == ["The zeppelin flies on Tuesdays"]
     assert facts("codex") == ["uses port 99"]
     assert facts("aider") == []

@@ -121,12 +121,10 @@ def test_secrets_are_not_imported(place: Place) -> None:
     )
     place.run()
     stored = b"".join(place.contents().values())
-    assert (SECRET.encode() in stored, stored.count(b"[REDACTED")) == (False, 6), (
-        "words twice, call, output twice, name"
-    )
+    assert (SECRET.encode() in stored, stored.count(b"[REDACTED")) == (False, 6), "two texts, call, output twice, name"
     call = place.store.read(ID)[1]
     assert isinstance(call, AssistantMessage)
-    assert json.loads(call.tool_calls[0].arguments)["n"] == 1, "the arguments are JSON still"
+    assert json.loads(call.tool_calls[0].arguments)["n"] == 1, "the arguments are still JSON"
 
 
 def test_long_outputs_and_pictures_are_saved_next_to_the_session(place: Place) -> None:
@@ -153,7 +151,7 @@ def test_a_session_of_another_agent_is_continued_in_a_copy(place: Place) -> None
     claude_file(place.home, place.project)
     place.run()
     before = (place.store.folder / f"{ID}.json").read_bytes()
-    assert place.store.latest() is None, "-c goes on with clio's own sessions"
+    assert place.store.latest() is None, "-c continues clio's own sessions"
     session = place.store.open(ID)
     assert (session.id != ID, session.parent, session.imported) == (True, ID, None)
     assert "claude" in session.warnings[0]
@@ -208,7 +206,7 @@ def test_since_skips_older_conversations_for_a_later_import(place: Place) -> Non
     assert place.run(since=1_764_600_000).fates == {"old": 1}
     assert place.store.list() == []
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    assert place.run(since=1_764_600_000).files == 0, "files that did not change since are not even read"
+    assert place.run(since=1_764_600_000).files == 0, "files unchanged since then are not even read"
     assert place.run().fates == {"new": 1}
 
 
@@ -359,10 +357,10 @@ def test_a_conversation_copied_under_a_new_key_is_imported_once(place: Place) ->
     claude_file(place.home, place.project, *copied, name=CLAUDE_ID.replace("6c", "7d"))
     assert place.run().fates == {"grown": 1}
     assert [info.messages for info in place.store.list()] == [6]
-    assert place.run(again=True).fates == {"known": 2}, "the shorter one does not come back"
+    assert place.run(again=True).fates == {"known": 2}, "the shorter one is not restored"
     other = [
         claude_line("user", "u1", "Why does the login test hang?", timestamp="2026-01-01T00:00:00Z"),
         *conversation[2:],
     ]
     claude_file(place.home, place.project, *other, name=CLAUDE_ID.replace("6c", "8e"))
-    assert place.run().fates == {"new": 1}, "the same words at another time are another conversation"
+    assert place.run().fates == {"new": 1}, "the same text at another time is another conversation"

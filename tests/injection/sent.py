@@ -29,15 +29,15 @@ def messages_of(request: Recorded, *roles: str) -> list[str]:
     sent: list[dict[str, Any]] = request.body["messages"]
     assert [message["role"] for message in sent] == list(roles)
     whole = json.dumps(request.body, ensure_ascii=False)
-    assert not re.search("[\U000e0000-\U000e007f]", whole), "letters nobody sees"
+    assert not re.search("[\U000e0000-\U000e007f]", whole), "invisible characters"
     for message in sent:
         text = words_of(message)
         if message["role"] == "tool":
-            assert not _SAID_BELOW.search(text.partition(_FOLDERS)[0]), "clio's own words"
+            assert not _SAID_BELOW.search(text.partition(_FOLDERS)[0]), "clio's own text"
         if message["role"] == "user" and text.startswith("<context>"):
             assert closings(text, "context") == 1
     outside = _PART.sub("", words_of(sent[0]))
-    assert not any(order in outside for order in ORDERS), "an order of nobody in the prompt"
+    assert not any(order in outside for order in ORDERS), "an injected instruction in the prompt"
     return [words_of(message) for message in sent]
 
 

@@ -149,4 +149,4 @@ def test_a_preference_is_only_what_the_user_states(make_harness: MakeHarness) ->
     system = words_of(second.server.requests[0].body["messages"][0])
     (line,) = [line for line in system.splitlines() if claim in line]
     assert line.startswith("- quoted from a tool, unverified: “")
-    assert len(second.user.asked) == 1, "what is remembered allows nothing"
+    assert len(second.user.asked) == 1, "a memory grants no permission"

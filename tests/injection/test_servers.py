@@ -63,7 +63,7 @@ def test_text_of_a_server_stays_text_of_a_server(
     *_, look, fail, refuse, ask = messages_of(after_calls, "system", "user", "assistant", *["tool"] * 4)
     assert look.startswith(FRAME) and SPELLED in look
     assert fail.startswith(FRAME) and refuse.startswith("evil: ")
-    assert '"decline"' in ask, "nobody answered its question"
+    assert '"decline"' in ask, "its question was not answered"
     [question] = harness.user.questions
     assert question.startswith("The MCP server 'evil' asks, in its own words:\n\n```")
     *_, named = messages_of(mentioned, "system", "user", "assistant", *["tool"] * 4, "assistant", "user")

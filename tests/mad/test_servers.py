@@ -57,7 +57,7 @@ def test_an_endless_line_uses_no_more_memory_than_its_limit(tmp_path: Path, tran
         code, _, kib, line = run_clio(server.url, tmp_path, transport=transport)
     assert code == 1 and "an event without an end" in line
     assert kib / 1024 < MOST_MIB
-    assert len(server.requests) == 1, "it is not asked again"
+    assert len(server.requests) == 1, "the request is not repeated"
 
 
 @pytest.mark.sampled(6)
@@ -121,7 +121,9 @@ def test_endless_delegation_is_stopped(tmp_path: Path) -> None:
     finished, harness, server = turn(tmp_path, mad.delegates_for_ever(), max_steps="10")
     assert finished.status in ("failed", "max_steps")
     assert len(server.requests) <= 110
-    assert all(info.parent in (None, harness.app.session.id) for info in harness.app.store.list()), "nobody sends on"
+    assert all(info.parent in (None, harness.app.session.id) for info in harness.app.store.list()), (
+        "the sub-agent starts no other"
+    )
 
 
 def test_a_call_in_every_answer_ends_at_the_step_limit(tmp_path: Path) -> None:

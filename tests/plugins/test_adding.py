@@ -159,7 +159,9 @@ def test_an_update_shows_the_differences_and_needs_trust_again(clio: RunClio, re
     after = read_lock(home).plugins["kit"]
     assert after.commit == commit
     kept = {after.folder, before.folder, "data"}
-    assert {path.name for path in (home / "plugins" / "kit").iterdir()} == kept, "a running clio uses the one before"
+    assert {path.name for path in (home / "plugins" / "kit").iterdir()} == kept, (
+        "a running clio uses the version before"
+    )
     again = change_plugin(repository, {"commands/shout.md": "Shout again.\n"})
     assert clio("plugin", "update", "kit", "--trust", again).code == 0
     assert before.folder not in {path.name for path in (home / "plugins" / "kit").iterdir()}

@@ -163,7 +163,7 @@ def test_a_picture_accepted_before_is_suspected_last():
     pictures.adapt(failure(anthropic("Could not process image")))
     assert sent(pictures.fit_request(both)) == ["p0.png"]
     pictures.adapt(failure(anthropic("Could not process image")))
-    assert not sent(pictures.fit_request(both)), "where that did not help, none is sent"
+    assert not sent(pictures.fit_request(both)), "if that did not help, none is sent"
     assert pictures.adapt(failure(anthropic("Could not process image"))) is None
 
 
@@ -193,7 +193,7 @@ def test_pictures_beyond_the_size_of_a_request_are_omitted_oldest_first():
     assert sent(pictures.fit_request(request(data, data))) == ["p0.png", "p1.png"]
     assert sent(pictures.fit_request(request(data, data, data))) == ["p1.png", "p2.png"]
     again = pictures.fit_request(request(data, data, png()))
-    assert sent(again) == ["p1.png", "p2.png"], "what was left out once does not come back and void the cache"
+    assert sent(again) == ["p1.png", "p2.png"], "an omitted picture stays omitted, so that the cache stays valid"
     assert "p0.png" in again.messages[0].content
 
 

@@ -40,7 +40,7 @@ FILES = {
     "a child in the background": "(sleep 0.05; echo x > $OUT/file) & wait",
     "a session of its own": "setsid sh -c 'echo x > $OUT/file' & wait",
     "one that outlives its command": "setsid sh -c 'sleep 0.1; echo x > $OUT/late' & exit 0",
-    "the person's files": "echo x >> $HOME_OF/.profile; echo x > $HOME_OF/.bashrc",
+    "the user's files": "echo x >> $HOME_OF/.profile; echo x > $HOME_OF/.bashrc",
     "clio's own home": "echo 'approve: all' > $HOME_OF/.clio/config.yaml; rm -rf $HOME_OF/.clio; mv $HOME_OF/.clio x",
     "a new root": "unshare -Urm sh -c 'mount -o remount,bind,rw /; mount -o remount,bind,rw $OUT; echo x > $OUT/file'",
     "mounting over it": "mount --bind . $OUT; mount -t tmpfs none $OUT; umount -l $OUT",
@@ -95,7 +95,7 @@ def test_files_that_decide_which_programs_run_are_unchanged(
     before = field.intact()
     _, _, note = field.run(working_sandbox, attack)
     assert field.intact() == before
-    assert note or working_sandbox.known != "landlock", "nobody was told"
+    assert note or working_sandbox.known != "landlock", "no notice was shown"
     field.git("status")
 
 

@@ -79,7 +79,7 @@ def test_writes_to_clios_configuration_need_approval_in_every_mode(root: Path, n
     every.allow_for_session(line)
     every.allow_for_session(write(root / name))
     assert (kind(every.judge(line)), kind(every.judge(write(root / name)))) == ("allow", "allow")
-    assert kind(every.judge(write(root / ".clio" / "hooks.yaml"))) == "ask", "it was asked about that one only"
+    assert kind(every.judge(write(root / ".clio" / "hooks.yaml"))) == "ask", "the question was about that one only"
 
 
 def written(root: Path, name: str) -> dict[str, str]:

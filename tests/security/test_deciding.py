@@ -55,7 +55,7 @@ def test_files_that_need_trust_need_approval_to_be_written(tmp_path: Path) -> No
     assert {place for place in PERMISSION_PATHS if not any(one.startswith(place) for one in waiting)} == {
         ".clio/config.yml",
         ".clio/mcp.yml",
-    }, "what clio does not read under that name, but might be taken to"
+    }, "a name that clio does not read"
     for name in waiting:
         assert explain_clio_file(project / name, project, None), name
         assert explain_clio_file(project / "sub" / name, project, None), name

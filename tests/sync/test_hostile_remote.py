@@ -141,7 +141,7 @@ def test_control_characters_are_removed_from_received_text(one: Machine, tmp_pat
     found = "".join(record.content for record in one.store.records())
     assert "clear" in found and not any(char in found for char in "\x1b\x07\u202e")
     one.synchronize()
-    assert "\\u001b" not in "".join(read_remote(tmp_path / "remote.git").values()), "they are gone for all machines"
+    assert "\\u001b" not in "".join(read_remote(tmp_path / "remote.git").values()), "they are removed for all machines"
     assert one.synchronize().sent == 0
 
 

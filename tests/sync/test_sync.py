@@ -57,7 +57,7 @@ def test_memories_of_all_kinds_notes_and_styles_reach_the_other_machine(tmp_path
     state = StyleFile(two.home / "styles.json").read()
     assert (state.contexts, state.vectors) == (learned.contexts, learned.vectors)
     assert one.contents() == two.contents()
-    assert two.synchronize().sent == one.synchronize().sent == 0, "nothing to do is nothing sent"
+    assert two.synchronize().sent == one.synchronize().sent == 0, "without changes nothing is sent"
 
 
 def test_the_later_change_wins_and_the_other_stays_in_the_archive(tmp_path: Path) -> None:

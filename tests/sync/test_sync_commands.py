@@ -99,7 +99,7 @@ def test_encryption_works_on_machines_that_get_the_key(tmp_path: Path, places: l
     clio(*one, "prefs", "add", "always use tabs")
     clio(*one, "sync", "init", str(remote), "--encrypt", "--yes")
     assert "--key" in clio(*two, "sync", "init", str(remote), "--yes", code=2)
-    assert "--key" in clio(*two, "sync", "init", str(remote), "--yes", "--encrypt", code=2), "with a key of its own"
+    assert "--key" in clio(*two, "sync", "init", str(remote), "--yes", "--encrypt", code=2), "with its own key"
     clio(*two, "sync", "init", str(remote), "--yes", "--key", str(one[0] / ".clio/sync/key.txt"))
     assert "always use tabs" in clio(*two, "memory", "list")
     assert "tabs" not in "".join(read_remote(remote).values())

@@ -248,7 +248,7 @@ def test_earlier_sessions_are_recalled_and_the_running_one_is_not(harness: Harne
     assert re.fullmatch(r"- \d{4}-\d\d-\d\d \d\d:\d\d user, m7: remember that writes are atomic", passage)
     assert f'session="{other.id[-8:]}", from="m7"' in way
     whole = harness.say("recall_messages", session=other.id[-8:], **{"from": "m7"})
-    assert whole.endswith("remember that writes are atomic"), "the short handle is taken back"
+    assert whole.endswith("remember that writes are atomic"), "the short handle is accepted"
     assert "remember this" not in harness.say("recall_sessions", query="remember this that")
     assert mentions(harness.say("recall_sessions", query="xylophone"), "No earlier session")
 

@@ -76,7 +76,7 @@ def test_messages_by_their_text(session: Session, tmp_path: Path) -> None:
     assert re.search(r"\[lines \d+-4000 left out\]$", long)
     assert len(long) < 2_000
     assert "No message" in ask(session, tmp_path, query="xylophone").text
-    assert "No message" in ask(session, tmp_path, query="recovery").text, "clio's own words are no answer"
+    assert "No message" in ask(session, tmp_path, query="recovery").text, "clio's own text is no result"
 
 
 def test_it_works_while_memory_is_off_and_reports_errors(session: Session, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def talk(tmp_path: Path) -> Session:
 def test_a_query_searches_only_the_given_span(session: Session, tmp_path: Path) -> None:
     whole = ask(session, tmp_path, query="gateway port").text
     assert "9000" in whole and "8080" in whole
-    assert whole.index("9000") < whole.index("8080"), "of those as good the newest comes first"
+    assert whole.index("9000") < whole.index("8080"), "of equal results the newest comes first"
     for span in ({"handle": "t1"}, {"from": "1", "to": "3"}, {"handle": "t1", "from": "1", "to": "5"}):
         inside = ask(session, tmp_path, query="gateway port", **span).text
         assert "8080" in inside and "9000" not in inside, span
@@ -135,7 +135,7 @@ def test_a_span_without_the_words_names_where_they_are(session: Session, tmp_pat
 def test_other_forms_misspellings_and_the_end_of_an_id_find_a_message(session: Session, tmp_path: Path) -> None:
     assert "10.0.0.7" in ask(session, tmp_path, query="conections refusing").text
     assert ask(session, tmp_path, **{"from": "econd-04"}).text.endswith("the gateway moved to port 9000")
-    assert "No message" in ask(session, tmp_path, query="9001").text, "another number is another thing"
+    assert "No message" in ask(session, tmp_path, query="9001").text, "another number is another result"
 
 
 def test_more_matches_than_requested_are_counted(talk: Session, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_the_command_text_precedes_the_typed_arguments(make_harness: MakeHarness
     assert sent(harness).endswith("</context>\n\n/review calc.py 'dead code'")
     kept = harness.app.session.messages[0]
     assert isinstance(kept, UserMessage)
-    assert kept.content == "/review calc.py 'dead code'", "what was typed is what the person said"
+    assert kept.content == "/review calc.py 'dead code'", "the message is the text that the user typed"
     assert any(note.startswith("+ /review · 2 lines of ") for note in told(harness))
 
 
@@ -245,13 +245,13 @@ def test_a_built_in_name_takes_precedence_and_a_typo_gets_a_suggestion(make_harn
 
 def test_one_shot_runs_accept_them_too(make_harness: MakeHarness) -> None:
     harness = make_harness([])
-    assert run_added_command(harness.app, "/reviev x") is None, "nothing there that could be meant"
+    assert run_added_command(harness.app, "/reviev x") is None, "no similar command exists"
     mine(harness, "review.md", "Review $1.")
     step = run_added_command(harness.app, "/review calc.py")
     assert isinstance(step, RunExpandedCommand)
     assert asyncio.run(step.expand()).text == "Review calc.py."
     assert run_added_command(harness.app, "/tmp is full, why?") is None
-    assert run_added_command(harness.app, "/help me") is None, "built-in names stay words there, as before"
+    assert run_added_command(harness.app, "/help me") is None, "built-in names are text there, as before"
     with pytest.raises(UsageError, match="did you mean '/review'"):
         run_added_command(harness.app, "/reviev calc.py")
 

@@ -266,7 +266,7 @@ def test_unused_input_is_read_only_up_to_its_limit() -> None:
             count += 1
         return count
 
-    assert asyncio.run(read()) == 500, "it goes on when there is room again"
+    assert asyncio.run(read()) == 500, "it continues when there is space again"
     assert refused == []
 
 
@@ -331,5 +331,5 @@ def test_queued_input_counts_until_it_is_used() -> None:
 
     run = headless_json.StreamRun(app, questions, run_turn, lambda refused: None)
     assert asyncio.run(run.run("", inputs())) == 0
-    assert len(held) == 4, "the steering message came too late and is a turn of its own"
+    assert len(held) == 4, "the steering message came too late and is a separate turn"
     assert max(held) > 100_000 and questions.room.held == 0

@@ -154,7 +154,7 @@ async def test_results_of_a_server_are_limited_sanitized_and_redacted(peers: Pee
     assert "\\u001b" not in sent
     assert [one.ok for one in results(harness)] == [True, True, False, False]
     assert SECRET not in (harness.project / ".clio" / "cache" / "mcp" / "peer.log").read_text(encoding="utf-8")
-    assert (harness.project / ".clio" / ".gitignore").exists(), "git sees nothing of it"
+    assert (harness.project / ".clio" / ".gitignore").exists(), "git ignores its files"
     assert results(harness)[2].summary == "the disk is full"
     assert "exited with code 7: out of memory" in results(harness)[3].preview
 

@@ -92,11 +92,11 @@ def test_memories_of_another_process_come_after_the_prefix(make_harness: MakeHar
 
     asyncio.run(run_turns())
     bodies = [request.body for request in harness.server.requests]
-    assert len({str((body["messages"][0], body["tools"])) for body in bodies}) == 1, "the prefix is the same bytes"
+    assert len({str((body["messages"][0], body["tools"])) for body in bodies}) == 1, "the prefix is unchanged"
     assert "ships leave on Fridays" not in str(bodies[0])
     assert "ships leave on Fridays" in bodies[1]["messages"][-1]["content"]
     assert bodies[2]["messages"][: len(bodies[1]["messages"])] == bodies[1]["messages"]
-    assert "ships leave on Fridays" not in bodies[2]["messages"][-1]["content"], "it is told once"
+    assert "ships leave on Fridays" not in bodies[2]["messages"][-1]["content"], "it is sent once"
 
 
 def test_text_of_a_file_is_saved_as_a_quotation(make_harness: MakeHarness) -> None:

@@ -79,7 +79,7 @@ def test_a_server_restarted_in_the_middle_of_an_answer_is_waited_for(
     assert (finished.status, finished.text) == ("done", "The answer is forty-two.")
     assert requests_seen[1:] == [harness.seen(Retrying)[0].reason, harness.seen(Retrying)[1].reason]
     assert "connection refused" in harness.seen(Retrying)[1].reason
-    assert waits == [None, 2.0, 8.0], "the broken stream by lot, the server that is away long enough to start"
+    assert waits == [None, 2.0, 8.0], "random for the broken stream, long enough for the server to start"
 
 
 def test_an_address_that_never_answered_is_not_tried_again(make_harness: MakeHarness) -> None:

@@ -94,7 +94,7 @@ def test_a_diff_of_a_turn(make_harness: MakeHarness) -> None:
     asyncio.run(say(harness, 2))
     last, first = do(harness, "/diff"), do(harness, "/diff 1")
     assert last.diff == "--- /dev/null\n+++ b.txt\n@@ -0,0 +1 @@\n+b\n"
-    assert "): `b.txt`, +1 −0." in last.text, "the file has its name where its diff leaves it out"
+    assert "): `b.txt`, +1 −0." in last.text, "the file is named if its diff omits the name"
     assert "): 2 files, " in first.text
     assert "-    return a - b\n+    return a + b\n" in first.diff
     assert "old mode 100644\nnew mode 100755\n" in first.diff

@@ -355,7 +355,7 @@ def test_the_summary_lists_no_test_as_failing_that_passes_in_the_window(make_har
     asyncio.run(harness.turn("mend the failing test"))
     trimmed = [body["messages"] for body in bodies(harness) if "<thread_summary>" in body["messages"][1]["content"]]
     shows = [any("4 passed" in each["content"] for each in sent if each["role"] == "tool") for sent in trimmed]
-    assert any(shows), "otherwise the summary knows of the run that passed"
+    assert any(shows), "otherwise the summary contains the run that passed"
     for messages in trimmed:
         assert "Failing tests" not in messages[1]["content"]
         assert "1 failed, 3 passed in 0.10s" in messages[1]["content"]

@@ -269,7 +269,7 @@ def test_a_digit_or_arrows_select_and_text_answers(keys: str, expected: str) -> 
     assert ask(user, "What about the **old** file?", ("drop it", "keep it")) == expected
     assert user.log == ["paused", "resumed"]
     assert "1 drop it" in user.questions and "2 keep it" in user.questions
-    assert "drop it" not in user.screen, "the question has gone with its answer"
+    assert "drop it" not in user.screen, "the question disappears with its answer"
 
 
 @pytest.mark.parametrize("key", ["\x1b", "\x03"])

@@ -314,7 +314,7 @@ def test_the_task_list_is_pinned_while_a_task_is_open() -> None:
     assert stage.everything().count("▸ task 4") == 1
     stage.play(*start())
     stage.rest()
-    assert stage.everything().count("▸ task 4") == 1, "printed as it is, so not pinned again"
+    assert stage.everything().count("▸ task 4") == 1, "printed already, so not pinned again"
 
 
 def play_a_long_output(stage: Stage, key: str = "ctrl-o") -> None:

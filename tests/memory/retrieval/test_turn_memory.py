@@ -341,7 +341,7 @@ def test_preferences_match_the_current_task_type(memory_harness: MemoryHarness) 
     text = memory_harness.turn("hello")["user_preferences"].text
     assert "rebased branches" in text and "pytest fixtures" not in text
     memory_harness.memory.scenario = "testing"
-    assert memory_harness.turn("hello") == {}, "both were told in this window"
+    assert memory_harness.turn("hello") == {}, "both were sent in this window"
     report = memory_harness.memory.last_turn()
     assert report is not None and report.scenario == "testing"
 

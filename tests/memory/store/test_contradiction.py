@@ -78,10 +78,10 @@ def test_three_variants_are_kept_then_the_weakest_is_dropped(time: Time) -> None
     assert done.outweighed is not None and done.outweighed.content == AT.format(8082)
     before = time.logs.last()
     assert time.say(AT.format(8085), "tool", 0.1).action == "dropped"
-    assert time.logs.last() == before, "nothing was changed that could be undone"
+    assert time.logs.last() == before, "there is no change to undo"
     assert (holding(time), variants(time, id)) == (["8080"], ["8081", "8083", "8084"])
     endings = {version.record.content[-4:] for version in time.memories.history(id)}
-    assert endings == {"8080", "8081", "8082", "8083", "8084", "8085"}, "nothing that was said is lost"
+    assert endings == {"8080", "8081", "8082", "8083", "8084", "8085"}, "no statement is lost"
 
 
 def test_a_variant_is_never_recalled_automatically_and_is_labelled_in_searches(time: Time) -> None:

@@ -73,7 +73,7 @@ def test_restoring_confirms_nothing_and_the_memory_is_kept(path: Path, leaves: s
     assert back == structs.replace(first, since=NOW)
     assert back.times == 1 and back.updated == NOW - 200 * DAY
     assert ltm(path).archived() == ()
-    assert ltm(path, NOW + DAY).prune().removed == (), "it was wanted a day ago"
+    assert ltm(path, NOW + DAY).prune().removed == (), "it was restored a day ago"
     assert ltm(path, NOW + 91 * DAY).prune().removed == (back,)
 
 

@@ -43,7 +43,7 @@ def test_the_same_sentence_is_one_memory_whichever_kind_of_fact_it_is(
     one = memories.add(MemoryDraft(content="we deploy with make ship", kind=first), said_by("user", "s1")).record
     again = memories.add(MemoryDraft(content="We deploy with make ship.", kind=second), said_by("user", "s2"))
     assert (again.is_new, again.record.id, again.record.kind) == (False, one.id, first)
-    assert again.record.is_corroborated, "two sessions said it"
+    assert again.record.is_corroborated, "two sessions stated it"
     assert [record.id for record in memories.records()] == [one.id]
 
 
@@ -60,7 +60,7 @@ def test_a_memory_the_model_saves_after_clio_in_the_same_session_changes_nothing
     one = memories.add(MemoryDraft(content="we deploy with make ship", kind="fact", explicit=True), by_user).record
     again = memories.add(MemoryDraft(content="we deploy with make ship", kind="discovery"), by_user)
     assert again.is_repetition and again.record == one
-    assert "remembered" in memories.undo(), "one undo takes back what was saved"
+    assert "remembered" in memories.undo(), "one undo removes the saved memory"
     assert memories.records() == ()
 
 

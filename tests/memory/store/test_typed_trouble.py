@@ -63,7 +63,7 @@ def test_a_kill_at_any_moment_loses_no_confirmed_change(path: Path) -> None:
     assert len(live) == len(set(live))
     assert there - doubtful <= set(live)
     versions = store.versions()
-    assert doubtful <= {version.record.content for version in versions}, "words that were edited are in the archive"
+    assert doubtful <= {version.record.content for version in versions}, "the text before an edit is in the archive"
     assert sorted(live) == sorted(version.record.content for version in versions if version.until is None)
     assert store.damaged == 0
     store.remember("and it goes on", "fact")
@@ -125,7 +125,7 @@ def test_a_damaged_journal_is_reported_once_copied_and_repaired_by_the_next_chan
         again.count()
     assert contents(again) == left
     assert [copy.read_bytes() for copy in path.parent.glob("*.corrupt-*")] == [damaged]
-    assert contents(TypedStore(path)) == left, "the same damage is told once"
+    assert contents(TypedStore(path)) == left, "the same damage is reported once"
     again.remember("an okapi", "fact")
     repaired = TypedStore(path)
     assert contents(repaired) == [*left, "an okapi"]

@@ -141,7 +141,7 @@ def play(folder: Path, *, clones: int, entries: int, rounds: int, steps: int, se
     assert all(other == seen[0] for other in seen[1:]), "the clones differ"
     texts = team[0].texts()
     assert set(texts) == truth.alive(), _difference(set(texts), truth.alive())
-    assert max(texts.values(), default=1) == 1, "something lives twice"
+    assert max(texts.values(), default=1) == 1, "a text is live twice"
     assert team[0].memory.read().entries, "nothing is left"
     found = team[0].sharing.status()
     assert found.problems == () and git(team[0].folder, "status", "--porcelain") == ""
