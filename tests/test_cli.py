@@ -362,19 +362,19 @@ def test_settings_that_need_trust_are_reported_once_a_day_and_on_every_change(
     (project / ".clio").mkdir(parents=True)
     settings = project / ".clio" / "config.yaml"
 
-    def said(*more: str) -> bool:
+    def mentions_trust(*more: str) -> bool:
         assert cli.main(["-p", "hi", "--cwd", str(project), *more]) == 0
         return "not trusted" in capsys.readouterr().err
 
     settings.write_text("approve: all\n", encoding="utf-8")
-    assert [said(), said(), said()] == [True, False, False]
+    assert [mentions_trust(), mentions_trust(), mentions_trust()] == [True, False, False]
     settings.write_text("approve: all\nbase_url: http://x\n", encoding="utf-8")
-    assert [said(), said()] == [True, False]
-    assert [said("--incognito"), said("--incognito")] == [True, True]
+    assert [mentions_trust(), mentions_trust()] == [True, False]
+    assert [mentions_trust("--incognito"), mentions_trust("--incognito")] == [True, True]
     monkeypatch.setattr("clio.config.trust.time.strftime", lambda *_: "2099-01-01")
-    assert [said(), said()] == [True, False]
+    assert [mentions_trust(), mentions_trust()] == [True, False]
     (home / "trusted.json").write_text('{"schema": "clio.trusted", "version": 1, "noted": 7}', encoding="utf-8")
-    assert [said(), said()] == [True, True]
+    assert [mentions_trust(), mentions_trust()] == [True, True]
 
 
 def test_settings_that_cannot_be_recorded_as_reported_are_reported_every_time(

@@ -26,7 +26,7 @@ class ChunkProvider:
             yield chunk
 
 
-def shown(*chunks: Chunk) -> list[tuple[str, str]]:
+def list_shown(*chunks: Chunk) -> list[tuple[str, str]]:
     events: list[Event] = []
     answer = ModelAnswer()
     provider = ChunkProvider(*chunks)
@@ -45,22 +45,22 @@ def shown(*chunks: Chunk) -> list[tuple[str, str]]:
 
 def test_reasoning_ends_before_the_text_begins() -> None:
     words = [Chunk(text=part) for part in ("The ", "last ", "word")]
-    assert shown(Chunk(reasoning="I think"), *words) == [("thought", "I think"), ("text", "The last word")]
+    assert list_shown(Chunk(reasoning="I think"), *words) == [("thought", "I think"), ("text", "The last word")]
 
 
 def test_a_chunk_with_both_is_reasoning_then_text() -> None:
     chunks = (Chunk(reasoning="I "), Chunk(reasoning="think", text="So "), Chunk(text="it is"))
-    assert shown(*chunks) == [("thought", "I think"), ("text", "So it is")]
+    assert list_shown(*chunks) == [("thought", "I think"), ("text", "So it is")]
 
 
 def test_reasoning_between_texts_stays_between_them() -> None:
     chunks = (Chunk(text="One"), Chunk(reasoning="hm"), Chunk(text="two"))
-    assert shown(*chunks) == [("text", "One"), ("thought", "hm"), ("text", "two")]
+    assert list_shown(*chunks) == [("text", "One"), ("thought", "hm"), ("text", "two")]
 
 
 def test_consecutive_chunks_with_both_are_one_block_of_reasoning_before_the_text() -> None:
     chunks = (Chunk(reasoning="I ", text="So "), Chunk(reasoning="think", text="it "), Chunk(text="is so"))
-    assert shown(*chunks) == [("thought", "I think"), ("text", "So it is so")]
+    assert list_shown(*chunks) == [("thought", "I think"), ("text", "So it is so")]
 
 
 _WORDS = st.text(st.sampled_from("ab \n"), max_size=8)
@@ -81,4 +81,4 @@ def test_everything_is_shown_in_the_order_it_arrived(chunks: list[Chunk]) -> Non
     sent.append(("text", waiting))
     filled = [part for part in sent if part[1]]
     runs = [(kind, "".join(part[1] for part in run)) for kind, run in groupby(filled, lambda part: part[0])]
-    assert shown(*chunks) == runs
+    assert list_shown(*chunks) == runs

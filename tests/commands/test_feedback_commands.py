@@ -12,7 +12,7 @@ from clio.commands.style_commands import parse_quick_rating
 from tests.commands.answers import answer, bucket, make_answering_harness
 from tests.commands.harness import Harness, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
-from tests.entrypoints.test_subcommand import as_json, printed, said
+from tests.entrypoints.test_subcommand import as_json, make_session, printed
 from tests.support.wording import mentions
 
 
@@ -198,8 +198,8 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_the_subcommand_rates_the_newest_answer_of_the_project(place: Place) -> None:
-    said(place, "first question", "first answer")
-    said(place, "second question", "second answer")
+    make_session(place, "first question", "first answer")
+    make_session(place, "second question", "second answer")
     text = printed(place, "feedback", "-", "too_verbose", "it went on")
     assert mentions(text, "Saved", "−", "too_verbose", "“it went on”", "second question")
     assert "`clio style on`" not in text

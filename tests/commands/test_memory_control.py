@@ -14,7 +14,7 @@ from clio.config.trust import has_foreign_memory
 from clio.errors import UserError
 from tests.commands.harness import Harness, count_by_scope, data, make_harness, ok, refused
 from tests.entrypoints.repl_support import clio, make_place
-from tests.memory.portability.home_support import holding, tree
+from tests.memory.portability.home_support import find_files_with, tree
 from tests.support.wording import mentions
 
 MARK = "quokka"
@@ -182,7 +182,7 @@ def test_a_wipe_reports_what_it_removed_and_leaves_nothing(harness: Harness, tmp
     done = data(harness, "/memory wipe --scope all --yes")
     assert done["wiped"] is True
     assert {part["what"] for part in done["parts"]} == {"memories", "knowledge", "notes", "undo"}
-    assert holding(MARK, tmp_path) == []
+    assert find_files_with(MARK, tmp_path) == []
     assert ok(harness, "/memory wipe --scope all --yes").text.startswith("There is nothing to wipe.")
     assert count_by_scope(harness)["total"] == 0
     assert mentions(refused(harness, "/memory undo"), "changed", "nothing to undo")
@@ -192,10 +192,10 @@ def test_the_running_conversation_does_not_save_it_again(harness: Harness, tmp_p
     harness.memory.begin(window_tokens=32_000, session=harness.session)
     assert harness.memory.prefix_fragments()
     harness.memory.turn_fragments(f"what of the {MARK}?")
-    assert any("why.json" in path for path in holding(MARK, tmp_path))
+    assert any("why.json" in path for path in find_files_with(MARK, tmp_path))
     ok(harness, "/memory wipe --scope all --yes")
     harness.memory.turn_fragments("and now?")
-    assert holding(MARK, tmp_path) == []
+    assert find_files_with(MARK, tmp_path) == []
 
 
 def test_sessions_are_wiped_only_on_request_and_never_open_ones(harness: Harness) -> None:
@@ -260,7 +260,7 @@ def test_a_wipe_from_the_command_line_needs_a_terminal_or_yes(tmp_path: Path) ->
     assert as_json.returncode == 2
     assert tree(tmp_path) == before
     done = clio(place, "memory", "wipe", "--scope", "project", "--yes")
-    assert (done.returncode, holding(MARK, tmp_path)) == (0, [])
+    assert (done.returncode, find_files_with(MARK, tmp_path)) == (0, [])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
@@ -279,7 +279,7 @@ def test_in_a_terminal_only_the_scopes_name_confirms(tmp_path: Path) -> None:
         shell.wait_for(r"(?s)1 memory: 1.*\[type project\]", regex=True)
         shell.line("project")
         shell.wait_for("Deleted permanently.")
-    assert holding(MARK, place.project) == []
+    assert find_files_with(MARK, place.project) == []
     with place.clio("memory", "wipe", "--scope", "user", columns=100, lines=20) as door:
         door.wait_for("There is nothing to wipe.")
         assert door.wait_exit() == 0

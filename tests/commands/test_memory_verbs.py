@@ -24,7 +24,7 @@ def keep(harness: Harness, words: str) -> str:
     return data(harness, f"/memory remember {words}")["memory"]["id"][-8:]
 
 
-def whats(harness: Harness, line: str) -> list[str]:
+def list_actions(harness: Harness, line: str) -> list[str]:
     table = ok(harness, line).table
     return [row[3] for row in table.rows] if table else []
 
@@ -48,7 +48,7 @@ def test_a_changed_value_replaces_and_undo_restores_the_old_one(harness: Harness
     old = keep(harness, "The server listens on port 8080 --type fact")
     result = data(harness, "/memory remember The server listens on port 9090 --type fact")
     assert (result["action"], result["replaced"]["id"][-8:]) == ("superseded", old)
-    assert whats(harness, "/memory recall port") == ["The server listens on port 9090"]
+    assert list_actions(harness, "/memory recall port") == ["The server listens on port 9090"]
     table = ok(harness, f"/memory history {old}").table
     assert table is not None
     assert [(row[1], row[3]) for row in table.rows] == [
@@ -56,7 +56,7 @@ def test_a_changed_value_replaces_and_undo_restores_the_old_one(harness: Harness
         ("The server listens on port 8080", "replaced"),
     ]
     ok(harness, "/memory undo")
-    assert whats(harness, "/memory recall port") == ["The server listens on port 8080"]
+    assert list_actions(harness, "/memory recall port") == ["The server listens on port 8080"]
     replaced = ok(harness, "/memory remember The server listens on port 9090 --type fact").text
     assert mentions(
         replaced, "project memory", "9090` (instead of `The server listens on port 8080`)", "`/memory undo`"
@@ -91,10 +91,14 @@ def test_recall_without_a_query_and_with_limits_and_types(harness: Harness) -> N
         keep(harness, f"{word} is a letter --type fact --importance 0.{number + 1}")
     keep(harness, "I prefer tabs --type preference")
     keep(harness, "Deployed on Friday --type event")
-    assert whats(harness, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
-    assert len(whats(harness, "/memory recall --limit 100")) == 5
-    assert len(whats(harness, "/memory recall --limit -1")) == len(whats(harness, "/memory recall --limit=-1")) == 5
-    assert whats(harness, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
+    assert list_actions(harness, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
+    assert len(list_actions(harness, "/memory recall --limit 100")) == 5
+    assert (
+        len(list_actions(harness, "/memory recall --limit -1"))
+        == len(list_actions(harness, "/memory recall --limit=-1"))
+        == 5
+    )
+    assert list_actions(harness, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
     assert mentions(ok(harness, "/memory recall zebra").text, "No fact, event, note or preference", "`zebra`")
     assert mentions(ok(harness, "/memory recall --type note").text, "No memory has that type")
     assert data(harness, "/memory recall zebra") == []
@@ -121,7 +125,7 @@ def test_forget_accepts_entries_and_memories_and_asks_for_several(harness: Harne
     assert mentions(ok(harness, f"/memory forget {other}").text, "archive", "`Wombats dig`", "`/memory undo`")
     assert count_by_scope(harness)["total"] == 0
     ok(harness, "/memory undo")
-    assert whats(harness, "/memory recall wombats") == ["Wombats dig"]
+    assert list_actions(harness, "/memory recall wombats") == ["Wombats dig"]
     assert "There is no memory 'ffff0000'" in refused(harness, f"/memory forget {other} ffff0000")
     assert count_by_scope(harness)["total"] == 1
 

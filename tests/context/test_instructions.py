@@ -37,7 +37,7 @@ class InstructionFiles:
         where = self.home_folder / start if start else None
         return find_instructions(self.home_folder / project, user_home=self.home_folder, home=self.home, start=where)
 
-    def told(self, project: str = "shop", start: str | None = None) -> list[tuple[str, str]]:
+    def find_texts(self, project: str = "shop", start: str | None = None) -> list[tuple[str, str]]:
         return [(file.source, file.text) for file in self.find(project, start).files]
 
 
@@ -54,7 +54,7 @@ def test_the_users_come_first_then_clios_own_then_the_projects(files: Instructio
     files.write("shop/AGENTS.md", "the project's\n")
     files.write("shop/.clio/instructions.md", "<!-- write here -->\nclio's own")
     files.write(".clio/instructions.md", "mine")
-    assert files.told() == [
+    assert files.find_texts() == [
         ("~/.clio/instructions.md", "mine"),
         (".clio/instructions.md", "clio's own"),
         ("AGENTS.md", "the project's"),
@@ -72,13 +72,13 @@ def test_the_users_come_first_then_clios_own_then_the_projects(files: Instructio
 def test_only_one_file_per_folder_is_used(files: InstructionFiles, there: tuple[str, ...], used: str) -> None:
     for name in there:
         files.write(f"shop/{name}", name)
-    assert files.told() == [(used, used)]
+    assert files.find_texts() == [(used, used)]
 
 
 def test_an_empty_file_is_not_used(files: InstructionFiles) -> None:
     files.write("shop/AGENTS.md", " \n")
     files.write("shop/CLAUDE.md", "words")
-    assert files.told() == [("CLAUDE.md", "words")]
+    assert files.find_texts() == [("CLAUDE.md", "words")]
 
 
 def test_files_from_the_top_of_the_repository_to_the_start_folder_are_used(files: InstructionFiles) -> None:
@@ -87,12 +87,12 @@ def test_files_from_the_top_of_the_repository_to_the_start_folder_are_used(files
     files.write("shop/packages/CLAUDE.md", "packages")
     files.write("shop/packages/api/AGENTS.md", "api")
     files.write("shop/packages/web/AGENTS.md", "web")
-    assert files.told(start="shop/packages/api") == [
+    assert files.find_texts(start="shop/packages/api") == [
         ("AGENTS.md", "top"),
         ("packages/CLAUDE.md", "packages"),
         ("packages/api/AGENTS.md", "api"),
     ]
-    assert files.told("shop/packages/api") == [
+    assert files.find_texts("shop/packages/api") == [
         ("../../AGENTS.md", "top"),
         ("../CLAUDE.md", "packages"),
         ("AGENTS.md", "api"),

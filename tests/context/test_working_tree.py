@@ -44,7 +44,7 @@ def git(monkeypatch: pytest.MonkeyPatch) -> Git:
     return git
 
 
-def told(tree: WorkingTree, *, with_commits: bool = False) -> list[str]:
+def describe(tree: WorkingTree, *, with_commits: bool = False) -> list[str]:
     state = asyncio.run(tree.read())
     return describe_tree(state, with_commits=with_commits) if state else []
 
@@ -52,18 +52,18 @@ def told(tree: WorkingTree, *, with_commits: bool = False) -> list[str]:
 def test_a_real_repository(tmp_path: Path) -> None:
     make_repository(tmp_path / "r", {"a.txt": "1\n"})
     tree = WorkingTree(tmp_path / "r")
-    assert told(tree)[-1] == "changed files: 0"
+    assert describe(tree)[-1] == "changed files: 0"
     (tmp_path / "r" / "a.txt").write_text("2\n", encoding="utf-8")
     tree.invalidate()
-    assert told(tree)[-2:] == ["changed files: 1", "   M a.txt"]
+    assert describe(tree)[-2:] == ["changed files: 1", "   M a.txt"]
     branch = subprocess.run(
         ["git", "-C", str(tmp_path / "r"), "branch", "--show-current"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    assert told(tree)[0] == f"branch: {branch}"
+    assert describe(tree)[0] == f"branch: {branch}"
 
 
 def test_outside_a_repository_there_is_only_the_date(tmp_path: Path) -> None:
-    assert told(WorkingTree(tmp_path)) == []
+    assert describe(WorkingTree(tmp_path)) == []
 
 
 def test_a_read_started_in_advance_is_used_by_the_turn(git: Git) -> None:
@@ -71,26 +71,26 @@ def test_a_read_started_in_advance_is_used_by_the_turn(git: Git) -> None:
     tree = WorkingTree(Path(), clock)
     tree.read_ahead()
     clock.now += MAX_STATE_AGE_S
-    assert told(tree) == ["branch: main", "changed files: 0"]
+    assert describe(tree) == ["branch: main", "changed files: 0"]
     assert git.asked == 1
 
 
 def test_an_old_read_is_not_used(git: Git) -> None:
     clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
-    told(tree)
+    describe(tree)
     git.files, clock.now = 3, clock.now + MAX_STATE_AGE_S + 0.1
-    assert told(tree)[1] == "changed files: 3"
+    assert describe(tree)[1] == "changed files: 3"
 
 
 def test_after_a_command_of_clio_it_is_read_again(git: Git) -> None:
     tree = get_working_tree(Path("/a project of this test"))
     assert tree is get_working_tree(Path("/a project of this test"))
-    told(tree)
+    describe(tree)
     git.files = 2
-    assert told(tree)[-1] == "changed files: 0"
+    assert describe(tree)[-1] == "changed files: 0"
     invalidate_working_trees()
-    assert told(tree)[1] == "changed files: 2"
+    assert describe(tree)[1] == "changed files: 2"
 
 
 def test_typing_reads_it_from_time_to_time(git: Git) -> None:
@@ -98,11 +98,11 @@ def test_typing_reads_it_from_time_to_time(git: Git) -> None:
     tree = WorkingTree(Path(), clock)
     for _ in range(50):
         tree.read_ahead()
-        told(tree)  # waits until it is done
+        describe(tree)  # waits until it is done
     assert git.asked == 1
     clock.now += MIN_READ_INTERVAL_S + 0.1
     tree.read_ahead()
-    told(tree)
+    describe(tree)
     assert git.asked == 2
 
 
@@ -115,13 +115,13 @@ def test_a_slow_repository_is_read_less_often(git: Git, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(workspace_state, "read_git", slow)
     tree = WorkingTree(Path(), clock)
-    told(tree)
+    describe(tree)
     clock.now += 5
     tree.read_ahead()
     assert git.asked == 1
     clock.now += 10
     tree.read_ahead()
-    told(tree)
+    describe(tree)
     assert git.asked == 2
 
 
@@ -145,7 +145,7 @@ def test_an_error_of_the_read_is_an_error_of_the_turn(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(workspace_state, "read_git", broken)
     with pytest.raises(RuntimeError, match="broken"):
-        told(WorkingTree(Path()))
+        describe(WorkingTree(Path()))
 
 
 def test_changed_files_and_last_commits_of_a_real_repository(tmp_path: Path) -> None:
@@ -162,15 +162,15 @@ def test_changed_files_and_last_commits_of_a_real_repository(tmp_path: Path) -> 
     git("mv", "old name.txt", "new name.txt")
     (root / "a b.txt").write_text("2\n", encoding="utf-8")
     (root / "new.txt").write_text("2\n", encoding="utf-8")
-    lines = told(WorkingTree(root), with_commits=True)
+    lines = describe(WorkingTree(root), with_commits=True)
     assert lines[1:5] == ["changed files: 3", "   M a b.txt", "  R  old name.txt -> new name.txt", "  ?? new.txt"]
     assert [line.split(" ", 3)[-1] for line in lines[6:]] == [f"Commit number {number}" for number in (3, 2, 1)]
     for number in range(9):
         (root / f"{number}.txt").write_text("changed\n", encoding="utf-8")
-    lines = told(WorkingTree(root))
+    lines = describe(WorkingTree(root))
     assert lines[1] == "changed files: 12" and len(lines) == 13 and lines[-1] == "  … 2 more"
 
 
 def test_a_repository_without_commits(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
-    assert told(WorkingTree(tmp_path), with_commits=True) == ["branch: main", "changed files: 0"]
+    assert describe(WorkingTree(tmp_path), with_commits=True) == ["branch: main", "changed files: 0"]

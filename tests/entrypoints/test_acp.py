@@ -79,7 +79,7 @@ def last_request(place: Place) -> list[dict[str, Any]]:
     return messages
 
 
-def words_sent(place: Place) -> str:
+def last_sent_text(place: Place) -> str:
     return json.dumps(last_request(place)[-1]["content"], ensure_ascii=False)
 
 
@@ -159,7 +159,7 @@ def test_a_denial_applies_to_this_call_only(client: Editor, place: Place, projec
     client.answer = lambda call, options: ""
     script(place, edit(), text("Still."))
     assert client.prompt(session, "again") == "end_turn"
-    assert "closed without an answer" in words_sent(place) and change.status == "in_progress"
+    assert "closed without an answer" in last_sent_text(place) and change.status == "in_progress"
 
 
 def test_always_saves_a_rule_and_asks_no_more(client: Editor, place: Place, project: Path) -> None:
@@ -284,7 +284,7 @@ def test_pictures_links_and_attached_texts_are_sent_with_the_prompt(
         resource_link_block("the docs", "https://example.org/x"),
     )
     assert stop == "end_turn"
-    sent = words_sent(place)
+    sent = last_sent_text(place)
     assert "return 1" in sent and "print(one())" not in sent, "two lines of the file"
     assert "Ideas" in sent and "with draft.md and this:" in sent
     assert "data:image/png;base64," in sent
@@ -326,7 +326,7 @@ def test_an_outdated_buffer_is_not_used(client: Editor, place: Place, project: P
     )
     client.buffers[path] = (project / "a.py").read_text(encoding="utf-8")  # and the editor never reads the disk again
     assert client.prompt(session, "rewrite it") == "end_turn"
-    assert "x = 1" in words_sent(place) and client.saved == []
+    assert "x = 1" in last_sent_text(place) and client.saved == []
 
 
 def test_a_plan_is_sent_as_a_plan_and_needs_approval(client: Editor, place: Place, project: Path) -> None:

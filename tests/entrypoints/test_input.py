@@ -33,7 +33,7 @@ def begun(clio: PtySession) -> PtySession:
     return clio
 
 
-def said(server: ChatServer) -> Any:
+def last_user_text(server: ChatServer) -> Any:
     return [row["content"] for row in server.requests[-1].body["messages"] if row["role"] == "user"][-1]
 
 
@@ -48,9 +48,9 @@ def test_a_mention_is_completed_and_shown_and_sent(place: Place, server: ChatSer
         assert all(len(line) <= columns for line in clio.lines)
         clio.key("enter")
         clio.wait_for("I see three lines.")
-        assert said(server).endswith("why @clio/prompt_line.py")
-        assert '<file source="clio/prompt_line.py">\n1|one\n2|two\n3|three\n</file>' in said(server)
-        assert said(server).count("@clio/prompt_line.py") == 1
+        assert last_user_text(server).endswith("why @clio/prompt_line.py")
+        assert '<file source="clio/prompt_line.py">\n1|one\n2|two\n3|three\n</file>' in last_user_text(server)
+        assert last_user_text(server).count("@clio/prompt_line.py") == 1
         clio.wait_for(r"[❯>] Ask", regex=True)
         assert "+ clio" not in clio.text.rpartition("❯")[2]
 
@@ -62,7 +62,7 @@ def test_tab_completes_a_mention_too(place: Place, server: ChatServer) -> None:
         clio.wait_for(r"README\.md\s", regex=True)
         clio.send("\t please\r")
         clio.wait_for("ok")
-    assert said(server).endswith("see @README.md please")
+    assert last_user_text(server).endswith("see @README.md please")
 
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES)
@@ -78,11 +78,11 @@ def test_a_command_is_run_shown_and_offered_to_the_model_once(
         clio.wait_for("included in")
         clio.line("what does it say?")
         clio.wait_for("It says hello.")
-        assert "$ echo hel''lo\n[exit 0" in said(server)
-        assert "]\nhello\n</command_output>" in said(server)
+        assert "$ echo hel''lo\n[exit 0" in last_user_text(server)
+        assert "]\nhello\n</command_output>" in last_user_text(server)
         clio.line("and now?")
         clio.wait_for("Nothing new.")
-        assert "command_output" not in said(server)
+        assert "command_output" not in last_user_text(server)
 
 
 def test_two_signs_offer_nothing_and_a_failure_is_reported(place: Place, server: ChatServer) -> None:
@@ -93,7 +93,7 @@ def test_two_signs_offer_nothing_and_a_failure_is_reported(place: Place, server:
         assert "included in your next message" not in clio.everything
         clio.line("hi")
         clio.wait_for("ok")
-    assert "quiet" not in said(server)
+    assert "quiet" not in last_user_text(server)
 
 
 def test_output_of_a_typed_command_in_pieces_is_printed_as_one(place: Place) -> None:
@@ -175,7 +175,7 @@ def test_vi_mode_is_shown_and_works(place: Place, server: ChatServer) -> None:
         clio.wait_for("vi normal")
         clio.send("biand \r")
         clio.wait_for("ok")
-    assert said(server).endswith("one two and three")
+    assert last_user_text(server).endswith("one two and three")
 
 
 def test_the_line_is_edited_in_the_users_editor(place: Place, server: ChatServer, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_the_line_is_edited_in_the_users_editor(place: Place, server: ChatServer
         clio.wait_for("a polished line")
         clio.key("enter")
         clio.wait_for("ok")
-    assert said(server).endswith("a polished line")
+    assert last_user_text(server).endswith("a polished line")
 
 
 def test_a_pasted_megabyte_is_a_chip_and_shortened(place: Place, server: ChatServer) -> None:
@@ -200,8 +200,8 @@ def test_a_pasted_megabyte_is_a_chip_and_shortened(place: Place, server: ChatSer
         clio.key("enter")
         clio.wait_for("noted")
         assert "line 44000" not in clio.everything
-    assert "characters of this message left out" in said(server)
-    assert said(server).endswith("what broke?")
+    assert "characters of this message left out" in last_user_text(server)
+    assert last_user_text(server).endswith("what broke?")
 
 
 def test_a_dropped_picture_becomes_a_mention(place: Place, server: ChatServer, tmp_path: Path) -> None:
@@ -215,7 +215,9 @@ def test_a_dropped_picture_becomes_a_mention(place: Place, server: ChatServer, t
         clio.wait_for('what is @"my shot.png"')
         clio.key("enter")
         clio.wait_for("a cat")
-    assert said(server)[1]["image_url"]["url"] == "data:image/png;base64," + base64.b64encode(PNG).decode("ascii")
+    assert last_user_text(server)[1]["image_url"]["url"] == "data:image/png;base64," + base64.b64encode(PNG).decode(
+        "ascii"
+    )
 
 
 def test_a_picture_is_pasted_from_the_clipboard_or_the_failure_explained(
@@ -237,7 +239,7 @@ def test_a_picture_is_pasted_from_the_clipboard_or_the_failure_explained(
         clio.wait_for("no image on the clipboard")
         clio.key("enter")
         clio.wait_for("a cat")
-    assert re.match(r"data:image/png;base64,", said(server)[1]["image_url"]["url"])
+    assert re.match(r"data:image/png;base64,", last_user_text(server)[1]["image_url"]["url"])
 
 
 def test_models_of_the_server_are_completed(tmp_path: Path) -> None:

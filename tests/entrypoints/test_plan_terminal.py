@@ -61,7 +61,7 @@ def check(name: str, shown: str) -> None:
     assert shown == path.read_text(encoding="utf-8")
 
 
-def said(server: ChatServer, request: int = -1) -> str:
+def last_user_text(server: ChatServer, request: int = -1) -> str:
     """Return the last user message of a request with its context."""
     return [one for one in server.requests[request].body["messages"] if one["role"] == "user"][-1]["content"]
 
@@ -84,7 +84,7 @@ def test_a_plan_is_shown_and_executed(place: Place, server: ChatServer, columns:
         clio.wait_for("One is done.")
         assert re.search(r"✓ plan of 4 items approved", clio.everything) and "? plan" not in clio.everything
         clio.wait_for(r"❯ Ask[^\n]*\n+test-model · ask · [^\n]*\Z", regex=True)
-        assert "Carry out the plan." in said(server) and "<plan_approved " in said(server)
+        assert "Carry out the plan." in last_user_text(server) and "<plan_approved " in last_user_text(server)
         clio.line("/todo")
         clio.wait_for("1 of 4 done\n  ☑ 1")
         clio.wait_for(r"suite\n+❯ Ask[^\n]*\n+test-model · ask · [^\n]*\Z", regex=True)
@@ -121,7 +121,7 @@ def test_a_declined_plan_is_revised_for_the_given_reason(
         clio.key("escape")
         clio.wait_for(r"plan of 1 item kept for later; /plan\s+shows", regex=True)
         clio.wait_for(r"test-model · plan\b[^\n]*\Z", regex=True)
-        assert said(server).endswith("only the fix") and "<plan_mode " in said(server)
+        assert last_user_text(server).endswith("only the fix") and "<plan_mode " in last_user_text(server)
         clio.line("/plan off")
         clio.wait_for("Plan mode is off")
         clio.wait_for(r"test-model · ask\b[^\n]*\Z", regex=True)
@@ -138,7 +138,7 @@ def test_a_plan_is_edited_before_it_is_approved(place: Place, server: ChatServer
         clio.wait_for(rf"☐ 5  say it[\s\S]*{ASKS}", regex=True)
         clio.send("y")
         clio.wait_for("Begun.")
-        sent = said(server)
+        sent = last_user_text(server)
         assert "[ ] 4. run make check\n[ ] 5. say it" in sent
         assert "by whom" not in sent
 
@@ -220,7 +220,7 @@ def test_a_plan_is_proposed_again_after_a_kill(place: Place, server: ChatServer)
         clio.line("/plan go")
         clio.wait_for("Begun.")
         clio.wait_for(r"test-model · ask\b[^\n]*\Z", regex=True)
-        assert "<plan_approved " in said(server)
+        assert "<plan_approved " in last_user_text(server)
 
 
 def test_a_dumb_terminal_asks_with_lines(place: Place, server: ChatServer) -> None:

@@ -58,7 +58,7 @@ def loaded() -> LoadedConfig:
     return load_config(Options(cwd=Path.cwd()), os.environ)
 
 
-def said(*, proposed: bool = False, open_call: bool = False) -> Session:
+def make_session(*, proposed: bool = False, open_call: bool = False) -> Session:
     """Return an open session with messages."""
     session = open_session_store(loaded()).new(Path.cwd(), name="Retries")
     session.append(UserMessage(content="does the client retry?"))
@@ -74,7 +74,7 @@ def resuming(terminal: Terminal = LIVE) -> SessionResume:
 
 
 def test_its_end_is_shown_without_the_app(place: Place) -> None:
-    said().close()
+    make_session().close()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=place.env(), cwd=place.project, check=False
     )
@@ -103,14 +103,14 @@ def test_an_unnamed_session_is_titled_by_its_first_words(place: Place, words: st
 def test_messages_and_questions_that_come_first_wait_for_the_app(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    planned = said(proposed=True)
+    planned = make_session(proposed=True)
     planned.close()
-    damaged = said()
+    damaged = make_session()
     journal = open_session_store(loaded()).folder / f"{damaged.id}.journal.jsonl"
     assert damaged._disk is not None
     damaged._disk.release()
     journal.write_bytes(journal.read_bytes() + b"{nonsense}\n")
-    plain = said()
+    plain = make_session()
     plain.close()
     for session, terminal in ((planned, LIVE), (damaged, LIVE), (plain, Terminal(
         live=False, escapes=False, colour=False, reflows=False
@@ -124,7 +124,7 @@ def test_messages_and_questions_that_come_first_wait_for_the_app(
 
 
 def test_a_session_that_no_app_continues_is_released(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    session = said(open_call=True)
+    session = make_session(open_call=True)
     session.close()
     one = resuming()
     assert one.show(session.id)
@@ -141,7 +141,7 @@ def test_a_session_that_no_app_continues_is_released(place: Place, capsys: pytes
 
 
 def test_it_looks_like_on_the_live_screen(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    session = said()
+    session = make_session()
     session.append(UserMessage(content="words " * 40 + "\x1b[31mred\n\n漢字" * 50))
     session.close()
     terminal = Terminal(live=True, escapes=True, colour=True, reflows=True)
@@ -158,7 +158,7 @@ def test_it_looks_like_on_the_live_screen(place: Place, capsys: pytest.CaptureFi
 
 
 def test_user_messages_look_like_in_the_conversation(place: Place) -> None:
-    session = said()
+    session = make_session()
     session.append(UserMessage(content="and\nhow long?"))
     session.close()
     parts = list(render_session(session, LIVE.theme, 80))
@@ -168,7 +168,7 @@ def test_user_messages_look_like_in_the_conversation(place: Place) -> None:
 
 
 def test_it_is_shown_on_a_terminal_that_is_not_utf_8_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = said()
+    session = make_session()
     session.close()
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", narrow)
@@ -181,7 +181,7 @@ def test_it_is_shown_on_a_terminal_that_is_not_utf_8_too(place: Place, monkeypat
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 def test_text_typed_at_once_continues_that_session(place: Place) -> None:
-    session = said()
+    session = make_session()
     session.close()
 
     def clio() -> PtySession:

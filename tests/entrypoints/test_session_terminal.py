@@ -18,8 +18,8 @@ OFFLINE = ("--provider", "offline")
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     place = make_place(tmp_path)
-    said(place, "does the client retry?", "the retry policy doubles the delay up to 30 seconds", name="Retries")
-    said(place, "write the release notes", "here is a draft")
+    make_session(place, "does the client retry?", "the retry policy doubles the delay up to 30 seconds", name="Retries")
+    make_session(place, "write the release notes", "here is a draft")
     return place
 
 
@@ -27,7 +27,7 @@ def store_of(place: Place) -> SessionStore:
     return own_store(place.project, place.home / ".clio")
 
 
-def said(place: Place, question: str, answer: str, name: str | None = None) -> None:
+def make_session(place: Place, question: str, answer: str, name: str | None = None) -> None:
     session = store_of(place).new(place.project, name=name)
     session.append(UserMessage(content=question))
     session.append(AssistantMessage(content=answer))

@@ -23,7 +23,7 @@ def command(line: str, *more: tuple[str, dict[str, Any]]) -> Any:
     return tool_calls([("run_command", {"command": line}), *more])
 
 
-def said(server: ChatServer, request: int) -> list[str]:
+def user_texts(server: ChatServer, request: int) -> list[str]:
     """Return the user messages in a request, without added context."""
     messages = server.requests[request].body["messages"]
     return [str(one["content"]).rpartition("\n")[2] for one in messages if one["role"] == "user"]
@@ -59,7 +59,7 @@ def test_messages_are_queued_edited_and_sent_in_order(
         clio.wait_for("queued 2: three")
         assert all(len(row) <= columns for row in clio.lines)
         clio.wait_for("Third.")
-    assert [said(server, number)[-1] for number in range(3)] == ["one", "two 漢字", "three"]
+    assert [user_texts(server, number)[-1] for number in range(3)] == ["one", "two 漢字", "three"]
 
 
 @SIZES
@@ -84,11 +84,11 @@ def test_after_escape_the_queue_waits_for_the_user(place: Place, server: ChatSer
         clio.send(" and a half")
         clio.key("enter")
         clio.wait_for("Second.")
-        assert said(server, 1)[-1] == "three and a half"
+        assert user_texts(server, 1)[-1] == "three and a half"
         clio.wait_for(r"queued 1: two\n[^\n]+\n❯ Ask[^\n]*\n", regex=True)
         clio.key("enter")
         clio.wait_for("Third.")
-        assert said(server, 2)[-1] == "two"
+        assert user_texts(server, 2)[-1] == "two"
         clio.wait_gone("queued")
 
 
@@ -112,7 +112,7 @@ def test_a_steering_message_is_sent_with_the_next_request_of_the_turn(
         assert "steering" not in without_header(clio.text)
     roles = [one["role"] for one in server.requests[1].body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "user"]
-    assert said(server, 1) == ["indent it", "use tabs @style.md"]
+    assert user_texts(server, 1) == ["indent it", "use tabs @style.md"]
     assert '<file source="style.md">\n1|four wide' in server.requests[1].body["messages"][-1]["content"]
     assert len(server.requests) == 2
 
@@ -127,7 +127,7 @@ def test_a_late_steering_message_is_sent_in_the_next_turn(place: Place, server: 
         clio.line("!use tabs")
         clio.wait_for("steering: use tabs")
         clio.wait_for("Queued one.")
-    assert [said(server, number)[-1] for number in range(3)] == ["indent it", "use tabs", "later"]
+    assert [user_texts(server, number)[-1] for number in range(3)] == ["indent it", "use tabs", "later"]
 
 
 def test_a_late_command_line_is_not_sent_to_the_model(place: Place, server: ChatServer) -> None:
@@ -148,7 +148,7 @@ def test_a_late_command_line_is_not_sent_to_the_model(place: Place, server: Chat
         assert not (place.project / "entered.txt").exists()
         clio.key("enter")
         _until(clio, (place.project / "entered.txt").exists)
-    assert [said(server, number)[-1] for number in range(len(server.requests))] == ["indent it", "later"]
+    assert [user_texts(server, number)[-1] for number in range(len(server.requests))] == ["indent it", "later"]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_text_to_remember_is_no_steering_message(place: Place, server: ChatSer
         clio.wait_for("queued 1: #we deploy on Fridays")
         (place.project / "go").touch()
         clio.wait_for(r"Done with it[\s\S]*Fridays[\s\S]*❯ Ask", regex=True)
-    assert len(server.requests) == 2 and said(server, 1) == ["work"]
+    assert len(server.requests) == 2 and user_texts(server, 1) == ["work"]
 
 
 def test_a_secret_in_a_steering_message_is_redacted(place: Place, server: ChatServer) -> None:
@@ -238,7 +238,7 @@ def test_a_message_entered_after_escape_is_sent(place: Place, server: ChatServer
         clio.line("are you there?")
         clio.wait_for("Here again.")
         clio.wait_for(r"queued 1: before\n[^\n]+\n❯ Ask", regex=True)
-    assert said(server, 1)[-1] == "are you there?"
+    assert user_texts(server, 1)[-1] == "are you there?"
 
 
 def test_a_failed_turn_holds_the_queue(place: Place, server: ChatServer) -> None:
@@ -309,7 +309,7 @@ def test_a_session_killed_with_a_queue_is_complete(place: Place, server: ChatSer
         clio.wait_for("Back.")
     assert [one["role"] for one in server.requests[2].body["messages"]][-2:] == ["tool", "user"]
     assert server.requests[2].body["messages"][-1]["content"].startswith("use tabs\n")
-    assert said(server, 2) == ["work", "go on"]
+    assert user_texts(server, 2) == ["work", "go on"]
 
 
 DEAF = """import os, signal, time
@@ -361,7 +361,7 @@ def test_a_second_escape_leaves_vi_in_insert_mode(place: Place, server: ChatServ
         clio.take_in(0.2)
         clio.line("ask again")
         clio.wait_for("Here again.")
-    assert said(server, 1)[-1] == "ask again"
+    assert user_texts(server, 1)[-1] == "ask again"
 
 
 @pytest.mark.parametrize("status", [429, 500])

@@ -24,7 +24,7 @@ def store_of(place: Place) -> SessionStore:
     return own_store(place.project, place.home / ".clio")
 
 
-def said(place: Place, *texts: str, name: str | None = None) -> str:
+def make_session(place: Place, *texts: str, name: str | None = None) -> str:
     """Save a session of alternating questions and answers; return its id."""
     session = store_of(place).new(place.project, name=name)
     for number, text in enumerate(texts):
@@ -59,8 +59,8 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_sessions_are_listed_as_lines_and_as_json(place: Place) -> None:
     assert mentions(printed(place, "sessions"), "No sessions")
     assert as_json(place, "sessions", "list") == []
-    first = said(place, "why does it fail?", "because", name="Größe 表示")
-    second = said(place, "x " * 300)
+    first = make_session(place, "why does it fail?", "because", name="Größe 表示")
+    second = make_session(place, "x " * 300)
     before = files(place.project)
     heading, *rows = printed(place, "sessions", "list").splitlines()
     assert heading.split() == ["#", "session", "last", "used", "messages", "id"]
@@ -75,8 +75,8 @@ def test_sessions_are_listed_as_lines_and_as_json(place: Place) -> None:
 
 
 def test_search_prints_passages_and_how_to_continue(place: Place) -> None:
-    found = said(place, "does it retry?", "the retry policy doubles the delay", name="Retries")
-    said(place, "release notes")
+    found = make_session(place, "does it retry?", "the retry policy doubles the delay", name="Retries")
+    make_session(place, "release notes")
     done = clio(place, "sessions", "search", "retry", "policy")
     assert done.returncode == 0
     assert "the retry policy doubles the delay" in done.stdout
@@ -91,7 +91,7 @@ def test_search_prints_passages_and_how_to_continue(place: Place) -> None:
 
 
 def test_names_with_blanks_are_accepted_on_the_command_line(place: Place) -> None:
-    session = said(place, "hello")
+    session = make_session(place, "hello")
     assert (
         printed(place, "sessions", "name", session[:8], "it's", '"my"', "talk")
         == 'The session is now it\'s "my" talk.\n'
@@ -112,7 +112,7 @@ def test_a_session_in_use_is_not_renamed(place: Place) -> None:
 
 
 def test_deleting_needs_confirmation(place: Place) -> None:
-    session = said(place, "hello")
+    session = make_session(place, "hello")
     assert "clio can't ask here; add --yes" in refused(place, "sessions", "delete", "1")
     assert "add --yes" in refused(place, "sessions", "delete", "1", "--json")
     assert (place.project / ".clio" / "sessions" / f"{session}.json").exists()
@@ -122,7 +122,7 @@ def test_deleting_needs_confirmation(place: Place) -> None:
 
 @pytest.mark.parametrize("name", ["talk.html", "talk.md", "talk.json", "talk", "TALK.HTM"])
 def test_the_suffix_of_the_path_selects_the_format(place: Place, name: str) -> None:
-    session = said(place, "hello <b>there</b>", name="A talk")
+    session = make_session(place, "hello <b>there</b>", name="A talk")
     report = as_json(place, "sessions", "export", "A talk", name)
     written = place.project / (name if "." in name else "talk.html")
     assert report == {
@@ -136,7 +136,7 @@ def test_the_suffix_of_the_path_selects_the_format(place: Place, name: str) -> N
 
 
 def test_an_export_replaces_no_file_without_force(place: Place) -> None:
-    said(place, "hello", name="A talk: 1/2")
+    make_session(place, "hello", name="A talk: 1/2")
     (place.project / "mine.md").write_text("mine", encoding="utf-8")
     assert "already exists; add --force" in refused(place, "sessions", "export", "1", "mine.md")
     assert (place.project / "mine.md").read_text(encoding="utf-8") == "mine"
@@ -158,7 +158,7 @@ def test_an_export_replaces_no_file_without_force(place: Place) -> None:
     ],
 )
 def test_an_impossible_export_gives_the_reason(place: Place, arguments: list[str], message: str) -> None:
-    said(place, "hello")
+    make_session(place, "hello")
     assert message in refused(place, "sessions", "export", *arguments)
 
 
@@ -179,7 +179,7 @@ def test_commands_that_need_a_conversation_are_no_subcommands() -> None:
 
 def test_an_export_can_be_piped_with_secrets_redacted(place: Place) -> None:
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 3
-    said(place, f"use {key}", name="Keys")
+    make_session(place, f"use {key}", name="Keys")
     text = printed(place, "sessions", "export", "Keys", "-")
     assert text.startswith("# Keys\n")
     assert key not in text
@@ -211,7 +211,7 @@ def test_usage_errors_are_a_sentence_and_exit_code_two(place: Place, arguments: 
 
 
 def test_a_damaged_session_is_a_storage_error(place: Place) -> None:
-    session = said(place, "hello")
+    session = make_session(place, "hello")
     (place.project / ".clio" / "sessions" / f"{session}.json").write_text("{", encoding="utf-8")
     done = clio(place, "sessions", "export", session, "x.md")
     assert (done.returncode, done.stdout) == (1, "")
@@ -229,7 +229,7 @@ def test_notes_and_knowledge_use_the_same_handlers(place: Place) -> None:
 
 
 def test_the_flags_of_clio_work_after_the_subcommand(place: Place, tmp_path: Path) -> None:
-    said(place, "hello")
+    make_session(place, "hello")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     away = clio(place, "sessions", "list", "--json", "--cwd", str(place.project), cwd=elsewhere)
@@ -250,7 +250,7 @@ def test_help_needs_no_project_and_lists_the_usage(place: Place) -> None:
 
 
 def test_modules_only_for_conversations_are_not_imported(place: Place) -> None:
-    said(place, "hello")
+    make_session(place, "hello")
     code = (
         "import sys; from clio.cli import main; main(['sessions', 'list']);"
         "print(sorted({'openai', 'prompt_toolkit', 'asyncio', 'rich.markdown', 'markdown_it', 'sqlite3', 'clio.app',"
@@ -268,7 +268,7 @@ def test_modules_only_for_conversations_are_not_imported(place: Place) -> None:
 
 
 def test_a_locale_without_unicode_is_supported(place: Place) -> None:
-    said(place, "größer → besser")
+    make_session(place, "größer → besser")
     done = subprocess.run(
         [sys.executable, "-m", "clio", "sessions", "list"],
         capture_output=True,
@@ -281,7 +281,7 @@ def test_a_locale_without_unicode_is_supported(place: Place) -> None:
 
 def test_a_closed_pipe_is_no_error(place: Place) -> None:
     for _ in range(3):
-        said(place, "hello")
+        make_session(place, "hello")
     command = f'"{sys.executable}" -m clio sessions list | true'
     done = subprocess.run(
         ["sh", "-c", command], capture_output=True, cwd=place.project, env=place.env(), check=False, text=True

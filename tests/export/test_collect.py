@@ -18,7 +18,7 @@ def state_of(*messages: Message, **fields: Any) -> SessionState:
     return SessionState(id="s1", working_directory="/home/dev/shop", messages=list(messages), **fields)
 
 
-def said(state: SessionState, **how: Any) -> list[ExportedMessage]:
+def messages_of(state: SessionState, **how: Any) -> list[ExportedMessage]:
     return [entry for entry in collected(state, **how).entries if isinstance(entry, ExportedMessage)]
 
 
@@ -31,31 +31,33 @@ def answers(id: str, content: str = "", **fields: Any) -> ToolMessage:
 
 
 def test_each_result_is_next_to_its_call() -> None:
-    entries = said(state_of(*typical_messages()))
+    entries = messages_of(state_of(*typical_messages()))
     assert [entry.role for entry in entries] == ["system", "user", *["assistant"] * 3, "user", "assistant"]
     outputs = [call.result.output[:12] if call.result else None for entry in entries for call in entry.calls]
     assert outputs == ["def total(pr", "[exit 1]\ntes", "edited shop/", "created", "diff --git a", None]
 
 
 def test_a_call_id_used_twice_means_the_newest_call() -> None:
-    first, second = said(state_of(asks("call_0"), answers("call_0", "one"), asks("call_0"), answers("call_0", "two")))
+    first, second = messages_of(
+        state_of(asks("call_0"), answers("call_0", "one"), asks("call_0"), answers("call_0", "two"))
+    )
     assert [entry.calls[0].result and entry.calls[0].result.output for entry in (first, second)] == ["one", "two"]
 
 
 def test_a_result_without_a_call_is_shown_separately() -> None:
-    (entry,) = said(state_of(answers("lost", "still here")))
+    (entry,) = messages_of(state_of(answers("lost", "still here")))
     assert entry.role == "tool"
     assert entry.calls[0].result is not None
     assert entry.calls[0].result.output == "still here"
 
 
 def test_steps_are_counted_within_a_turn() -> None:
-    entries = said(state_of(*typical_messages()))
+    entries = messages_of(state_of(*typical_messages()))
     assert [entry.step for entry in entries if entry.role == "assistant"] == [1, 2, 3, 1]
 
 
 def test_arguments_are_decoded_and_invalid_json_stays_text() -> None:
-    entries = said(
+    entries = messages_of(
         state_of(asks("a", '{"path": "x\\u202ey", "n": [1, null]}'), asks("b", '{"path": '), asks("c", "1e999"))
     )
     assert [entry.calls[0].arguments for entry in entries] == [
@@ -67,12 +69,12 @@ def test_arguments_are_decoded_and_invalid_json_stays_text() -> None:
 
 def test_very_deeply_nested_arguments_stay_text() -> None:
     deep = "[" * 50_000
-    (entry,) = said(state_of(asks("a", deep + "]" * 50_000)))
+    (entry,) = messages_of(state_of(asks("a", deep + "]" * 50_000)))
     assert str(entry.calls[0].arguments).startswith("[[[[")
 
 
 def test_the_complete_output_is_read_if_the_message_has_a_preview() -> None:
-    (entry,) = said(
+    (entry,) = messages_of(
         state_of(asks("a"), answers("a", "pre … view", blob="0123456789abcdef")),
         blobs=lambda handle: f"all of {handle}",
     )
@@ -85,14 +87,14 @@ def test_without_the_complete_output_the_preview_is_used(error: Exception) -> No
     def lost(handle: str) -> str:
         raise error
 
-    (entry,) = said(state_of(asks("a"), answers("a", "pre … view", blob="0123456789abcdef")), blobs=lost)
+    (entry,) = messages_of(state_of(asks("a"), answers("a", "pre … view", blob="0123456789abcdef")), blobs=lost)
     assert entry.calls[0].result is not None
     assert entry.calls[0].result.output == "pre … view"
 
 
 def test_a_long_output_keeps_both_ends_and_names_what_is_missing() -> None:
     text = "\n".join(f"line {number}" for number in range(5_000))
-    (entry,) = said(
+    (entry,) = messages_of(
         state_of(asks("a"), answers("a", text)), limits=OutputLimits(output=1_000, all_outputs=10_000, later=10)
     )
     result = entry.calls[0].result
@@ -113,7 +115,7 @@ def test_a_secret_at_the_cut_is_redacted_completely() -> None:
         text = "a" * (626 + shift) + KEY + "b" * (800 - shift) + KEY + "c" * 300
         limits = OutputLimits(output=1_000, all_outputs=10_000, later=10)
         stored = state_of(asks("a"), answers("a", blob="0123456789abcdef"))
-        (entry,) = said(stored, blobs=lambda handle: text, redact=redact, limits=limits)  # noqa: B023
+        (entry,) = messages_of(stored, blobs=lambda handle: text, redact=redact, limits=limits)  # noqa: B023
         assert entry.calls[0].result is not None
         assert KEY[:12] not in entry.calls[0].result.output
         assert KEY[-12:] not in entry.calls[0].result.output
@@ -121,7 +123,7 @@ def test_a_secret_at_the_cut_is_redacted_completely() -> None:
 
 def test_after_much_output_later_outputs_are_shortened() -> None:
     messages = [message for n in range(4) for message in (asks(f"c{n}"), answers(f"c{n}", "x" * 900))]
-    entries = said(state_of(*messages), limits=OutputLimits(output=1_000, all_outputs=1_500, later=100))
+    entries = messages_of(state_of(*messages), limits=OutputLimits(output=1_000, all_outputs=1_500, later=100))
     assert [entry.calls[0].result.left_out if entry.calls[0].result else -1 for entry in entries] == [0, 0, 800, 800]
 
 
@@ -151,7 +153,7 @@ def test_a_trim_without_a_time_is_after_the_dropped_messages_and_one_without_mes
 
 def test_links_are_made_of_ids_and_unique() -> None:
     messages = [UserMessage(id=id, content="x") for id in ("good-1", "good-1", 'bad"id', "", "x" * 200, "m-3")]
-    anchors = [entry.anchor for entry in said(state_of(*messages))]
+    anchors = [entry.anchor for entry in messages_of(state_of(*messages))]
     assert anchors[0] == "m-good-1"
     assert len(set(anchors)) == len(messages)
     assert all(anchor.replace("-", "").isalnum() for anchor in anchors)

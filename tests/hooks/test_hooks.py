@@ -104,7 +104,7 @@ def test_session_hooks_run_once_at_the_start_and_the_end(tmp_path: Path) -> None
     log = 'cat | python3 -c \'import json,sys; d=json.load(sys.stdin); print(d["event"], d["session"])\' >> log.txt'
     harness = Harness(tmp_path, hook("session_start", f"{log}; echo hello"), hook("session_end", log))
 
-    async def life() -> list[list[str]]:
+    async def run_sessions() -> list[list[str]]:
         notes: list[list[str]] = []
         for session in ("a", "a", "b"):
             await harness.hooks.before_prompt(session, "hi", resumed=False)
@@ -115,7 +115,7 @@ def test_session_hooks_run_once_at_the_start_and_the_end(tmp_path: Path) -> None
         await harness.hooks.run_session_end_hooks()
         return notes
 
-    assert asyncio.run(life()) == [["hello"], [], ["hello"]]
+    assert asyncio.run(run_sessions()) == [["hello"], [], ["hello"]]
     assert (tmp_path / "log.txt").read_text(encoding="utf-8").splitlines() == [
         "session_start a",
         "session_start b",

@@ -135,7 +135,7 @@ def gemini_messages() -> list[dict[str, Any]]:
     ]
 
 
-def said(pieces: Iterable[Piece]) -> list[Message]:
+def messages_of(pieces: Iterable[Piece]) -> list[Message]:
     """Return the messages among pieces."""
     return [piece.message for piece in pieces if isinstance(piece, ImportedMessage)]
 

@@ -22,7 +22,7 @@ from tests.importing.homes import (
     codex_file,
     gemini_folder,
     gemini_messages,
-    said,
+    messages_of,
     shape,
     write_lines,
 )
@@ -42,7 +42,7 @@ def pieces(read: Read, path: Path, counts: Tally | None = None) -> list[Piece]:
 def test_an_answer_of_claude_is_joined_from_its_lines(tmp_path: Path) -> None:
     counts = Tally()
     found = pieces(claude.read_claude, claude_file(tmp_path, tmp_path / "p"), counts)
-    assert shape(said(found)) == [
+    assert shape(messages_of(found)) == [
         "user: Why does the login test hang?",
         'answer: I look at the clock. [Bash t1 {"command":"pytest tests/test_login.py"}]'
         ' [Read t2 {"file_path":"login.py"}]',
@@ -50,7 +50,7 @@ def test_an_answer_of_claude_is_joined_from_its_lines(tmp_path: Path) -> None:
         "t1 failed: 1 failed",
         "answer: The frozen clock stops the heartbeat.",
     ]
-    answer = said(found)[1]
+    answer = messages_of(found)[1]
     assert isinstance(answer, AssistantMessage)
     assert (answer.model, answer.id, answer.reasoning) == ("claude-opus-4-5", "a1", "")
     assert answer.created == pytest.approx(1764500973.123)
@@ -76,7 +76,7 @@ def test_an_answer_of_claude_is_joined_from_its_lines(tmp_path: Path) -> None:
 )
 def test_the_author_of_text_in_a_user_line(tmp_path: Path, content: Any, more: dict[str, Any], shown: str) -> None:
     path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", claude_line("user", "u", content, **more))
-    assert shape(said(pieces(claude.read_claude, path))) == [shown]
+    assert shape(messages_of(pieces(claude.read_claude, path))) == [shown]
 
 
 def test_a_picture_and_a_message_sent_during_a_turn(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_repeated_lines_count_once_and_unknown_ones_are_counted(tmp_path: Path) 
     conversation = claude_conversation("/p")
     odd = [{"type": "weather"}, {"type": "weather"}, claude_line("assistant", "z", [{"type": "hologram"}])]
     path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *conversation, *conversation, *odd, end='{"type":"user","me')
-    assert len(said(pieces(claude.read_claude, path, counts))) == 5
+    assert len(messages_of(pieces(claude.read_claude, path, counts))) == 5
     assert mentions(
         counts.describe(),
         "3 lines",
@@ -134,7 +134,7 @@ def test_sub_agents_are_separate_conversations(tmp_path: Path) -> None:
     inline = pieces(
         claude.read_claude, write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *claude_conversation("/p")[:2], *side)
     )
-    assert {piece.key: len(said([one for one in inline if one.key == piece.key])) for piece in inline} == {
+    assert {piece.key: len(messages_of([one for one in inline if one.key == piece.key])) for piece in inline} == {
         CLAUDE_ID: 1,
         f"{CLAUDE_ID}/side-s1": 2,
     }
@@ -177,16 +177,16 @@ def test_codex_in_its_three_formats(tmp_path: Path) -> None:
     for path in (first, second, third):
         counts = Tally()
         found = pieces(codex.read_codex, path, counts)
-        assert shape(said(found)) == _SHOWN
+        assert shape(messages_of(found)) == _SHOWN
         assert {piece.key for piece in found} == {"one"}
-        assert all(message.created for message in said(found))
+        assert all(message.created for message in messages_of(found))
         assert counts == Tally()
 
 
 def test_codex_names_model_folder_and_what_is_not_a_message(tmp_path: Path) -> None:
     counts = Tally()
     found = pieces(codex.read_codex, codex_file(tmp_path, tmp_path), counts)
-    assert shape(said(found)) == [
+    assert shape(messages_of(found)) == [
         "continue: <environment_context>\n<cwd>/elsewhere</cwd></environment_context>",
         "user: Which port does the broker listen on?",
         'answer:  [shell c1 {"command":"rg port"}]',
@@ -194,7 +194,7 @@ def test_codex_names_model_folder_and_what_is_not_a_message(tmp_path: Path) -> N
         "answer: It listens on 1883.",
     ]
     assert about(found)[0].directory == str(tmp_path.resolve())
-    assert {message.model for message in said(found) if isinstance(message, AssistantMessage)} == {"gpt-5-codex"}
+    assert {message.model for message in messages_of(found) if isinstance(message, AssistantMessage)} == {"gpt-5-codex"}
     assert counts == Tally()
 
 
@@ -215,7 +215,7 @@ _BROKEN = {"type": "function_call", "name": "f", "arguments": "{broken", "call_i
 )
 def test_every_kind_of_call(tmp_path: Path, item: dict[str, Any], shown: str) -> None:
     path = write_lines(tmp_path / "rollout-1.jsonl", {"type": "response_item", "payload": item})
-    assert shape(said(pieces(codex.read_codex, path))) == [f"answer:  {shown}"]
+    assert shape(messages_of(pieces(codex.read_codex, path))) == [f"answer:  {shown}"]
 
 
 def test_a_compaction_and_an_unknown_item(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_compaction_and_an_unknown_item(tmp_path: Path) -> None:
         {"type": "response_item", "payload": {"type": "hologram"}},
         {"type": "weather", "payload": {}},
     )
-    assert shape(said(pieces(codex.read_codex, path, counts))) == ["recovery: so far"]
+    assert shape(messages_of(pieces(codex.read_codex, path, counts))) == ["recovery: so far"]
     assert dict(counts.kinds) == {"item/hologram": 1, "weather": 1}
 
 
@@ -258,7 +258,7 @@ def test_a_chat_of_gemini_as_document_and_as_log(tmp_path: Path) -> None:
     for path in (document, log):
         counts = Tally()
         found = pieces(gemini.read_gemini, path, counts)
-        assert shape(said(found)) == _GEMINI_SHOWN
+        assert shape(messages_of(found)) == _GEMINI_SHOWN
         assert {piece.key for piece in found} == {"477739d0-1b78"}
         assert about(found)[-1].title == "Deploying"
         assert counts == Tally()
@@ -271,7 +271,7 @@ def test_a_sub_agent_of_gemini_and_its_session_context(tmp_path: Path) -> None:
         gemini.read_gemini,
         write_lines(folder / "child.jsonl", {"sessionId": "child", "kind": "subagent"}, context_message),
     )
-    assert (about(found)[0].within, shape(said(found))) == (
+    assert (about(found)[0].within, shape(messages_of(found))) == (
         "parent-1",
         ["continue: <session_context>tree</session_context>"],
     )
@@ -288,7 +288,7 @@ def test_a_saved_checkpoint_of_gemini(tmp_path: Path, wrapped: bool) -> None:
     path = tmp_path / "checkpoint-release.json"
     path.write_text(json.dumps({"history": history, "authType": "x"} if wrapped else history), encoding="utf-8")
     found = pieces(gemini.read_gemini, path)
-    assert shape(said(found)) == [
+    assert shape(messages_of(found)) == [
         "user: deploy?",
         'answer: I look. [ls g2-0 {"path":"."}]',
         "g2-0 ok: Makefile",
@@ -306,7 +306,7 @@ def test_the_log_of_messages_counts_only_without_a_chat_that_has_them(tmp_path: 
     ]
     path = folder / "logs.json"
     path.write_text(json.dumps(entries), encoding="utf-8")
-    assert shape(said(pieces(gemini.read_gemini, path))) == ["user: first", "user: second"]
+    assert shape(messages_of(pieces(gemini.read_gemini, path))) == ["user: first", "user: second"]
 
 
 # aider
@@ -324,17 +324,17 @@ def test_chats_of_aider_with_the_times_of_the_messages(tmp_path: Path) -> None:
     inputs = tmp_path / ".aider.input.history"
     inputs.write_text("\n# 2024-05-06 10:15:00.123456\n+add a marmot\n+and a vole\n", encoding="utf-8")
     found = pieces(aider.read_aider, chats)
-    assert shape(said(found)) == [
+    assert shape(messages_of(found)) == [
         "user: add a marmot\nand a vole",
         "answer: Sure:\n\n```python\nzoo.add('marmot')\n\n```\n\n> Applied edit to zoo.py",
         "user: thanks",
         "answer: Welcome.",
     ]
     assert len({piece.key for piece in found}) == 2
-    first, answer = said(found)[:2]
+    first, answer = messages_of(found)[:2]
     assert time.strftime("%H:%M", time.localtime(first.created)) == "10:15"
     assert isinstance(answer, AssistantMessage) and answer.model == "gpt-4o"
-    assert shape(said(pieces(aider.read_aider, inputs))) == ["user: add a marmot\nand a vole"]
+    assert shape(messages_of(pieces(aider.read_aider, inputs))) == ["user: add a marmot\nand a vole"]
 
 
 # clio
@@ -349,7 +349,7 @@ def test_sessions_of_another_clio_are_imported_with_complete_outputs(tmp_path: P
     session.append(ToolMessage(tool_call_id="c", content="x…", blob=handle))
     session.close()
     found = pieces(places.read_clio, store.folder / f"{session.id}.json")
-    assert shape(said(found)) == ["user: begin", "answer: done", "c ok: x…"]
+    assert shape(messages_of(found)) == ["user: begin", "answer: done", "c ok: x…"]
     assert [len(piece.whole or "") for piece in found if isinstance(piece, ImportedMessage)] == [0, 0, 90_000]
     assert about(found)[0].title == "there"
 
@@ -357,7 +357,7 @@ def test_sessions_of_another_clio_are_imported_with_complete_outputs(tmp_path: P
 def test_sessions_of_the_perl_original_are_read() -> None:
     files = [path for path in PERL.rglob("sessions/*.json") if path.is_file()]
     assert files
-    assert any(said(pieces(places.read_clio, path)) for path in files)
+    assert any(messages_of(pieces(places.read_clio, path)) for path in files)
 
 
 def test_an_unreadable_session_is_named(tmp_path: Path) -> None:
@@ -440,7 +440,7 @@ def test_conversations_saved_by_specstory(tmp_path: Path) -> None:
     (folder / "one.md").write_text(SPECSTORY)
     counts = Tally()
     found = pieces(specstory.read_specstory, folder / "one.md", counts)
-    assert shape(said(found)) == [
+    assert shape(messages_of(found)) == [
         "user: Why does the login test hang?\n\n```md\n_**User**_\n```",
         "answer: I'll run it first.",
         'answer:  [Bash call_1 {"command":"pytest tests/ -q"}]',
@@ -452,7 +452,7 @@ def test_conversations_saved_by_specstory(tmp_path: Path) -> None:
         "5c7d5c23-0691-4467-b98e-0fb865b4a639",
         str((tmp_path / "p").resolve()),
     )
-    answer = said(found)[1]
+    answer = messages_of(found)[1]
     assert isinstance(answer, AssistantMessage)
     assert (answer.model, answer.created) == ("claude-opus-4-8", 1783950056.0)
     assert counts == Tally()
@@ -462,7 +462,7 @@ def test_an_early_file_of_specstory_without_times(tmp_path: Path) -> None:
     path = tmp_path / "early.md"
     path.write_text(EARLY)
     found = pieces(specstory.read_specstory, path)
-    assert shape(said(found)) == [
+    assert shape(messages_of(found)) == [
         "user: fix it",
         "answer: Done, see parser.py. [read_file call_1 {}]",
         "call_1 ok: ",
@@ -494,7 +494,7 @@ def test_messages_between_agents_of_codex_are_not_the_users(tmp_path: Path) -> N
     path = tmp_path / "rollout-2026.jsonl"
     write_lines(path, *lines)
     counts = Tally()
-    messages = said(pieces(codex.read_codex, path, counts))
+    messages = messages_of(pieces(codex.read_codex, path, counts))
     assert shape(messages) == [
         "answer: Hi.",
         "continue: [message from /lead/tester]\n3 tests fail",

@@ -24,7 +24,7 @@ from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
 from tests.injection.page_server import PageServer
 from tests.injection.sent import check_nothing_was_allowed, closings, messages_of, part_of
 from tests.memory.consolidation.consolidation_support import Place
-from tests.memory.team.team_support import said
+from tests.memory.team.team_support import make_file
 from tests.support.chat_server import text, tool_calls
 from tests.support.recalled import recalled_lines
 from tests.support.wording import mentions
@@ -115,7 +115,7 @@ def test_entries_of_another_clone_stay_lines_of_project_memory(make_harness: Mak
     for number, order in enumerate(ORDERS):
         whose = {"session": "s", "message": "m", "asserted_by": ("user", "tool")[number % 2]}
         more = {"id": f"d-{number:06x}", "confidence": 1.0, "provenance": whose}
-        statement, data = said(order, by=order, **more)
+        statement, data = make_file(order, by=order, **more)
         folder.put("discovery", statement.name, data)
     asyncio.run(first.turn("hi"))
     asyncio.run(first.app.close())

@@ -63,12 +63,12 @@ def start(place: Place, *arguments: str, mode: str = "ask") -> int:
     return json.loads(done.stdout)["id"]
 
 
-def shown(place: Place, number: int) -> dict[str, Any]:
+def show_job(place: Place, number: int) -> dict[str, Any]:
     return json.loads(clio(place, "jobs", "show", str(number), "--json").stdout)
 
 
 def question_of(place: Place, number: int) -> str:
-    question = shown(place, number)["question"]
+    question = show_job(place, number)["question"]
     return question["id"] if question else ""
 
 
@@ -93,7 +93,7 @@ def test_a_job_answers_in_an_ordinary_session(place: Place, server: ChatServer) 
     number = start(place, "count the files")
     job = wait_for_state(place, number, "done")
     assert not job.is_active
-    assert shown(place, number)["answer"] == "Counted: 7."
+    assert show_job(place, number)["answer"] == "Counted: 7."
     assert "Counted: 7." in clio(place, "jobs", "logs", str(number)).stdout
     assert "Counted: 7." in clio(place, "sessions", "export", job.session_id, "-").stdout
     again = clio(place, "-r", job.session_id, "-p", "and now?")
@@ -160,7 +160,7 @@ def test_a_job_that_needs_approval_waits_for_the_answer_to_its_question(place: P
     server.add(tool_calls([edit]), tool_calls([("run_command", {"command": "rm a.txt"})]), text("Both decided."))
     number = start(place, "write a file")
     wait_for_state(place, number, "needs you")
-    question = shown(place, number)["question"]
+    question = show_job(place, number)["question"]
     assert question["id"] == f"{number}.1" and "+new" in question["detail"]
     assert not (place.project / "a.txt").exists()
     with place.clio() as session:
@@ -216,12 +216,12 @@ def test_a_wider_mode_on_the_command_line_needs_an_answer_in_a_terminal(place: P
             assert refused.returncode == 2 and "terminal" in refused.stderr, refused
     assert clio(place, "jobs", "start", "x", "--approve", "all", "--yes").returncode == 2
     assert jobs(place) == []
-    for answer, shown in (("n", "nothing was changed"), ("y", "Started job 1")):
+    for answer, show_job in (("n", "nothing was changed"), ("y", "Started job 1")):
         with place.clio("jobs", "start", "x", "--approve", "all") as session:
             session.wait_for("y/N")
             server.add(text("Done."))
             session.line(answer)
-            session.wait_for(shown)
+            session.wait_for(show_job)
     assert wait_for_state(place, 1, "done").record.approve == "all"
     # A narrower mode needs no answer.
     server.add(text("Done."))

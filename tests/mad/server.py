@@ -34,7 +34,7 @@ def event(delta: dict[str, Any] | None, finish: str | None = None, **more: Any) 
 DONE = b"data: [DONE]\n\n"
 
 
-def said(words: str = "ok", finish: str = "stop", **more: Any) -> bytes:
+def short_answer(words: str = "ok", finish: str = "stop", **more: Any) -> bytes:
     """Return a short answer that ends normally."""
     return event({"content": words}) + event({}, finish, **more) + DONE
 
@@ -171,13 +171,13 @@ def wrong_kind(kind: str, body: bytes) -> Answer:
 def absurd_bill() -> Answer:
     """Return invalid numbers in the usage of three consecutive turns."""
     return _script(
-        said(usage={"prompt_tokens": float("nan"), "completion_tokens": -5, "cost": float("inf")}),
+        short_answer(usage={"prompt_tokens": float("nan"), "completion_tokens": -5, "cost": float("inf")}),
     )
 
 
 def huge_bill() -> Answer:
     return _script(
-        said(usage={"prompt_tokens": 10**30, "completion_tokens": -1, "total_tokens": "many", "cost": 1e300})
+        short_answer(usage={"prompt_tokens": 10**30, "completion_tokens": -1, "total_tokens": "many", "cost": 1e300})
     )
 
 
@@ -191,7 +191,7 @@ def twin_calls() -> Answer:
         call(-7, None, "read_file", {"path": ["x"]}),
         call("x", {"id": 1}, "", None),
     )
-    return _script(calls(*made), said("done"))
+    return _script(calls(*made), short_answer("done"))
 
 
 def calls_for_ever() -> Answer:

@@ -18,7 +18,7 @@ from clio.agent.user_interface import TurnFinished
 from clio.messages import ToolMessage
 from clio.providers import failure
 from tests.mad import server as mad
-from tests.mad.server import Answer, MadServer, said
+from tests.mad.server import Answer, MadServer, short_answer
 from tests.support.harness import Harness, make_repository
 
 MOST_MIB = 180
@@ -92,7 +92,7 @@ def test_endless_answers_are_ended(
 @pytest.mark.parametrize("transport", ["lean", "openai"])
 @pytest.mark.parametrize("status", [302, 307, 308])
 def test_the_key_never_follows_a_redirect(tmp_path: Path, transport: str, status: int) -> None:
-    with MadServer(lambda _: iter([mad.head(), said("stolen")])) as elsewhere:
+    with MadServer(lambda _: iter([mad.head(), short_answer("stolen")])) as elsewhere:
         finished, _, server = turn(tmp_path, mad.redirect(elsewhere.url, status), transport=transport)
     assert (finished.status, finished.exit_code) == ("refused", 2)
     assert b"test-key" in server.requests[0] and elsewhere.requests == []
@@ -132,7 +132,7 @@ def test_a_call_in_every_answer_ends_at_the_step_limit(tmp_path: Path) -> None:
 
 
 def test_the_key_of_the_bench_is_in_no_file(tmp_path: Path) -> None:
-    with MadServer(lambda _: iter([mad.head(), said(json.dumps({"key": KEY}))])) as server:
+    with MadServer(lambda _: iter([mad.head(), short_answer(json.dumps({"key": KEY}))])) as server:
         assert run_clio(server.url, tmp_path)[0] == 0
     assert b"Bearer " + KEY.encode() in server.requests[0]
     kept = [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]

@@ -174,7 +174,7 @@ def test_consecutive_user_messages_are_joined() -> None:
     ]
 
 
-def kept(message: AssistantMessage, *items: dict[str, Any]) -> AssistantMessage:
+def as_saved(message: AssistantMessage, *items: dict[str, Any]) -> AssistantMessage:
     """Return the answer as saved after it came from the server in use."""
     data = tuple(ReasoningItem(data=json.dumps(item)) for item in items)
     return structs.replace(message, reasoning_items=data, reasoning_origin="chat h m")
@@ -188,7 +188,7 @@ def answer_sent(message: AssistantMessage, quirks: ServerQuirks) -> dict[str, An
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_reasoning_is_sent_back_in_its_own_field(field: str) -> None:
     for answer in (CALL, AssistantMessage(content="It is clean.", reasoning="hm")):
-        own = kept(answer, {"reasoning_field": field})
+        own = as_saved(answer, {"reasoning_field": field})
         assert answer_sent(own, ServerQuirks(echo_field=True))[field] == "hm"
         assert answer_sent(own, ServerQuirks(echo_reasoning=True))["reasoning_content"] == "hm"
         assert "hm" not in json.dumps(answer_sent(own, PLAIN))
@@ -201,7 +201,7 @@ def test_reasoning_details_are_sent_back_unchanged() -> None:
         {"type": "reasoning.text", "text": "hm", "signature": "s", "index": 0},
         {"type": "reasoning.encrypted", "data": "xyz", "id": "tool_1", "index": 1, "format": "google-gemini-v1"},
     ]
-    own = kept(CALL, *details, {"reasoning_field": "reasoning"})
+    own = as_saved(CALL, *details, {"reasoning_field": "reasoning"})
     sent = answer_sent(own, ServerQuirks(echo_details=True))
     assert sent["reasoning_details"] == details
     assert set(sent) == {"role", "content", "tool_calls", "reasoning_details"}
@@ -226,7 +226,7 @@ def test_a_refused_field_is_omitted_from_then_on(field: str, refusal: str) -> No
         if field == "reasoning_details"
         else {"reasoning_field": "reasoning_content"}
     )
-    messages = (UserMessage(content="hi"), kept(CALL, item), ToolMessage(tool_call_id="c1", content="clean"))
+    messages = (UserMessage(content="hi"), as_saved(CALL, item), ToolMessage(tool_call_id="c1", content="clean"))
     request = ChatRequest(system="s", messages=messages, cache_key="k")
     lessons: dict[str, object] = {}
     first = ChatProtocol("m", quirks, origin="chat h m", lessons=lessons)
@@ -247,7 +247,7 @@ def test_a_refused_field_is_omitted_from_then_on(field: str, refusal: str) -> No
 )
 def test_reasoning_that_a_server_cannot_read_is_dropped(refusal: str) -> None:
     encoder = ChatProtocol("m", ServerQuirks(echo_details=True), origin="chat h m")
-    request = ChatRequest(system="", messages=(kept(CALL, {"type": "reasoning.text", "text": "hm"}),))
+    request = ChatRequest(system="", messages=(as_saved(CALL, {"type": "reasoning.text", "text": "hm"}),))
     assert b"reasoning_details" in encoder.encode(request)
     assert encoder.adapt(refusal) == ""
     assert b"reasoning_details" not in encoder.encode(request)
@@ -256,7 +256,7 @@ def test_reasoning_that_a_server_cannot_read_is_dropped(refusal: str) -> None:
 
 def test_a_signature_that_gemini_cannot_read_is_replaced() -> None:
     encoder = ChatProtocol("m", ServerQuirks(thought_signatures=True), origin="chat h m")
-    request = ChatRequest(system="", messages=(kept(CALL, {"thought_signature": "c2ln"}),))
+    request = ChatRequest(system="", messages=(as_saved(CALL, {"thought_signature": "c2ln"}),))
     assert b"c2ln" in encoder.encode(request)
     assert encoder.adapt("Thought signature is not valid") == ""
     sent = json.loads(encoder.encode(request))["messages"][0]["tool_calls"][0]
@@ -348,7 +348,9 @@ def test_a_model_without_picture_support_is_reported() -> None:
 FULL: tuple[Message, ...] = (
     SystemMessage(content="summary"),
     UserMessage(content="look", images=(PICTURE,)),
-    kept(CALL, {"type": "reasoning.text", "text": "hm"}, {"thought_signature": "s"}, {"reasoning_field": "reasoning"}),
+    as_saved(
+        CALL, {"type": "reasoning.text", "text": "hm"}, {"thought_signature": "s"}, {"reasoning_field": "reasoning"}
+    ),
     ToolMessage(tool_call_id="c1", content="clean", images=(PICTURE,)),
     AssistantMessage(content="It is clean.", reasoning="hm"),
     UserMessage(content="more"),

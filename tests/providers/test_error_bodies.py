@@ -28,7 +28,7 @@ def expecting(what: str) -> Any:
     return pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in ROWS if row["expect"] == what])
 
 
-def said(message: str, **fields: Any) -> dict[str, Any]:
+def error_body(message: str, **fields: Any) -> dict[str, Any]:
     return {"error": {"message": message, **fields}}
 
 
@@ -71,13 +71,15 @@ def test_errors_the_user_must_fix_say_what_to_do(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("body", "wait_s"),
     [
-        (said("Rate limit reached. Please try again in 1.2s.", code="rate_limit_exceeded"), 1.2),
-        (said("Please retry after 26 seconds.", code="429"), 26.0),
+        (error_body("Rate limit reached. Please try again in 1.2s.", code="rate_limit_exceeded"), 1.2),
+        (error_body("Please retry after 26 seconds.", code="429"), 26.0),
         (
-            said("Rate limit of 10 per 60s exceeded. Please wait 42 seconds before retrying.", code="RateLimitReached"),
+            error_body(
+                "Rate limit of 10 per 60s exceeded. Please wait 42 seconds before retrying.", code="RateLimitReached"
+            ),
             42.0,
         ),
-        ([said("You exceeded your current quota. Please retry in 38.5s.", status="RESOURCE_EXHAUSTED")], 38.5),
+        ([error_body("You exceeded your current quota. Please retry in 38.5s.", status="RESOURCE_EXHAUSTED")], 38.5),
     ],
 )
 def test_the_requested_wait_is_read(body: Any, wait_s: float) -> None:
@@ -87,17 +89,17 @@ def test_the_requested_wait_is_read(body: Any, wait_s: float) -> None:
 
 
 def test_a_free_quota_of_zero_is_not_waited_for() -> None:
-    error = explained(429, [said("You exceeded your current quota. limit: 0, model: x. Please retry in 38.5s.")])
+    error = explained(429, [error_body("You exceeded your current quota. limit: 0, model: x. Please retry in 38.5s.")])
     assert isinstance(error, ProviderRefused)
 
 
 def test_the_affordable_number_of_tokens_is_read() -> None:
     words = "This request requires more credits, or fewer max_tokens. You asked for 65536, but can only afford 4321."
-    assert "max_output_tokens to 4321" in str(explained(402, said(words, code=402)))
+    assert "max_output_tokens to 4321" in str(explained(402, error_body(words, code=402)))
 
 
 def test_the_message_of_a_server_behind_a_router_is_quoted() -> None:
-    raw = json.dumps(said("model is warming up"))
-    error = explained(503, said("Provider returned error", code=503, metadata={"raw": raw, "provider_name": "X"}))
+    raw = json.dumps(error_body("model is warming up"))
+    error = explained(503, error_body("Provider returned error", code=503, metadata={"raw": raw, "provider_name": "X"}))
     assert isinstance(error, ServerFailed)
     assert "model is warming up" in str(error)

@@ -35,12 +35,12 @@ def status(
     )
 
 
-def said(message: str, **fields: Any) -> dict[str, Any]:
+def error_body(message: str, **fields: Any) -> dict[str, Any]:
     return {"error": {"message": message, **fields}}
 
 
 def test_a_wrong_key_is_named() -> None:
-    error = status(401, said("Incorrect API key provided: sk-abcdef1234567890.", code="invalid_api_key"))
+    error = status(401, error_body("Incorrect API key provided: sk-abcdef1234567890.", code="invalid_api_key"))
     assert isinstance(error, ProviderRefused)
     assert mentions(str(error), "key", "rejected", "openai", "OPENAI_API_KEY")
 
@@ -66,7 +66,7 @@ def test_gemini_reports_a_wrong_key_with_400() -> None:
 
 
 def test_a_key_without_permission() -> None:
-    error = status(403, said("Country not supported"))
+    error = status(403, error_body("Country not supported"))
     assert isinstance(error, ProviderRefused)
     assert "Country not supported" in str(error)
     assert "OPENAI_API_KEY" in str(error)
@@ -75,15 +75,15 @@ def test_a_key_without_permission() -> None:
 @each_row(
     ("code", "body"),
     [
-        (404, said("The model `gpt-9` does not exist or you do not have access to it.", code="model_not_found")),
+        (404, error_body("The model `gpt-9` does not exist or you do not have access to it.", code="model_not_found")),
         (404, {"error": {"message": "model 'gpt-9' not found, try pulling it first", "type": "api_error"}}),
         (
             404,
             {"object": "error", "message": "The model `gpt-9` does not exist.", "type": "NotFoundError", "code": 404},
         ),
-        (400, said("gpt-9 is not a valid model ID", code=400)),
+        (400, error_body("gpt-9 is not a valid model ID", code=400)),
         (400, {"object": "error", "message": "Invalid model: gpt-9", "type": "invalid_model", "code": "1500"}),
-        (400, said("Model Not Exist", type="invalid_request_error")),
+        (400, error_body("Model Not Exist", type="invalid_request_error")),
         (
             404,
             [
@@ -105,7 +105,7 @@ def test_an_unknown_model_gets_suggestions(code: int, body: Any) -> None:
 
 
 def test_an_unknown_model_without_known_names() -> None:
-    error = status(404, said("The model `gpt-9` does not exist", code="model_not_found"))
+    error = status(404, error_body("The model `gpt-9` does not exist", code="model_not_found"))
     assert mentions(str(error), "openai", "no model", "'gpt-9'", "--model")
 
 
@@ -126,27 +126,29 @@ def test_a_redirect_is_reported() -> None:
 
 
 def test_missing_credit_is_reported() -> None:
-    assert isinstance(status(402, said("Insufficient Balance")), ProviderRefused)
-    error = status(429, said("You exceeded your current quota, please check your plan.", code="insufficient_quota"))
+    assert isinstance(status(402, error_body("Insufficient Balance")), ProviderRefused)
+    error = status(
+        429, error_body("You exceeded your current quota, please check your plan.", code="insufficient_quota")
+    )
     assert isinstance(error, ProviderRefused)
     assert "quota" in str(error)
 
 
 def test_a_rate_limit_is_waited_for() -> None:
-    error = status(429, said("Rate limit reached"), {"retry-after": "7"})
+    error = status(429, error_body("Rate limit reached"), {"retry-after": "7"})
     assert isinstance(error, RateLimited)
     assert (error.retryable, error.retry_after_s) == (True, 7.0)
     assert mentions(str(error), "rate limited", "openai", "Rate limit reached")
 
 
 def test_the_wait_is_read_from_the_message() -> None:
-    error = status(429, said("Rate limit reached. Please try again in 1.5s."))
+    error = status(429, error_body("Rate limit reached. Please try again in 1.5s."))
     assert isinstance(error, RateLimited)
     assert error.retry_after_s == 1.5
 
 
 def test_a_very_long_wait_is_not_waited_for() -> None:
-    error = status(429, said("Daily limit"), {"retry-after": "3600"})
+    error = status(429, error_body("Daily limit"), {"retry-after": "3600"})
     assert isinstance(error, RateLimited)
     assert not error.retryable
     assert "60 minutes" in str(error)
@@ -155,7 +157,7 @@ def test_a_very_long_wait_is_not_waited_for() -> None:
 @pytest.mark.parametrize("code", [413, 429])
 def test_a_request_larger_than_the_limit_per_minute(code: int) -> None:
     words = "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 7012, please reduce"
-    error = status(code, said(words, type="tokens", code="rate_limit_exceeded"))
+    error = status(code, error_body(words, type="tokens", code="rate_limit_exceeded"))
     assert isinstance(error, RateLimited)
     assert not error.retryable
     assert "context_window below 6000" in str(error)
@@ -165,7 +167,7 @@ def test_a_request_within_the_limit_per_minute_waits() -> None:
     words = (
         "Rate limit reached on tokens per min (TPM): Limit 30000, Used 29000, Requested 5000. Please try again in 8s."
     )
-    error = status(429, said(words))
+    error = status(429, error_body(words))
     assert isinstance(error, RateLimited)
     assert (error.retryable, error.retry_after_s) == (True, 8.0)
 
@@ -179,13 +181,13 @@ def test_an_overflow_with_any_status(code: int) -> None:
 
 
 def test_an_overflow_reported_outside_the_message() -> None:
-    error = status(400, said("too large", type="exceed_context_size_error", n_prompt_tokens=5011, n_ctx=4096))
+    error = status(400, error_body("too large", type="exceed_context_size_error", n_prompt_tokens=5011, n_ctx=4096))
     assert isinstance(error, ContextOverflow)
     assert (error.limit_tokens, error.sent_tokens) == (4096, 5011)
 
 
 def test_a_wrong_key_is_no_overflow_whatever_else_is_reported() -> None:
-    assert isinstance(status(401, said("invalid key; also, the prompt is too long")), ProviderRefused)
+    assert isinstance(status(401, error_body("invalid key; also, the prompt is too long")), ProviderRefused)
 
 
 def test_a_body_too_large_for_the_proxy() -> None:
@@ -194,14 +196,14 @@ def test_a_body_too_large_for_the_proxy() -> None:
 
 @each_row("code", [408, 409, 500, 502, 503, 504, 529])
 def test_a_server_failure(code: int) -> None:
-    error = status(code, said("overloaded"), {"retry-after": "2"})
+    error = status(code, error_body("overloaded"), {"retry-after": "2"})
     assert isinstance(error, ServerFailed)
     assert (error.retryable, error.retry_after_s) == (True, 2.0)
     assert str(code) in str(error)
 
 
 def test_any_other_refusal_is_quoted() -> None:
-    error = status(400, said("Invalid value for 'messages[3].role'.\n  See the docs."))
+    error = status(400, error_body("Invalid value for 'messages[3].role'.\n  See the docs."))
     assert isinstance(error, ServerFailed)
     assert (error.retryable, error.exit_code) == (False, 1)
     assert "(Invalid value for 'messages[3].role'. See the docs)" in str(error) and "--model" in str(error)
@@ -210,18 +212,18 @@ def test_any_other_refusal_is_quoted() -> None:
 
 
 def test_a_model_without_tool_support() -> None:
-    error = status(400, said("registry.ollama.ai/library/gpt-9:latest does not support tools"))
+    error = status(400, error_body("registry.ollama.ai/library/gpt-9:latest does not support tools"))
     assert isinstance(error, ProviderRefused)
     assert "models: {gpt-9: {tools: false}}" in str(error)
 
 
 def test_keys_are_redacted() -> None:
-    error = status(400, said("Bad header Authorization: Bearer sk-proj-abcdef0123456789abcdef"))
+    error = status(400, error_body("Bad header Authorization: Bearer sk-proj-abcdef0123456789abcdef"))
     assert "abcdef0123" not in str(error)
 
 
 def test_status_and_server_message_are_in_one_pair_of_brackets() -> None:
-    assert str(status(503, said("overloaded."))) == "openai failed (status 503: overloaded)"
+    assert str(status(503, error_body("overloaded."))) == "openai failed (status 503: overloaded)"
     assert str(status(503, "")) == "openai failed (status 503)"
 
 
@@ -253,12 +255,15 @@ def test_network_errors(failure: Failure, kind: type[ProviderError], retryable: 
 @each_row(
     ("body", "kind"),
     [
-        (said("Provider returned error", code=429), RateLimited),
-        (said("Overloaded", type="overloaded_error"), ServerFailed),
-        (said("prompt is too long: 213462 tokens > 200000 maximum", type="invalid_request_error"), ContextOverflow),
+        (error_body("Provider returned error", code=429), RateLimited),
+        (error_body("Overloaded", type="overloaded_error"), ServerFailed),
+        (
+            error_body("prompt is too long: 213462 tokens > 200000 maximum", type="invalid_request_error"),
+            ContextOverflow,
+        ),
         ({"error": "the request exceeds the available context size"}, ContextOverflow),
-        (said("No endpoints", code=401), ProviderRefused),
-        (said("bad", type="invalid_request_error"), ServerFailed),
+        (error_body("No endpoints", code=401), ProviderRefused),
+        (error_body("bad", type="invalid_request_error"), ServerFailed),
         ({"error": "something"}, ServerFailed),
     ],
 )

@@ -29,16 +29,16 @@ def end(reason: str, **usage: int) -> dict[str, Any]:
     return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}
 
 
-def heard(*events: dict[str, Any]) -> JoinedAnswer:
+def decode(*events: dict[str, Any]) -> JoinedAnswer:
     return join_answer(MessagesDecoder(ORIGIN), list(events))
 
 
-def kept(answer: JoinedAnswer) -> list[tuple[dict[str, Any], int, int]]:
+def saved_items(answer: JoinedAnswer) -> list[tuple[dict[str, Any], int, int]]:
     return [(json.loads(item.data), item.text, item.calls) for item in answer.items]
 
 
 def test_blocks_keep_their_order_between_text_and_calls() -> None:
-    answer = heard(
+    answer = decode(
         start(0, "thinking", thinking="", signature=""),
         delta(0, "thinking_delta", thinking="Hm"),
         delta(0, "signature_delta", signature="s1"),
@@ -61,7 +61,7 @@ def test_blocks_keep_their_order_between_text_and_calls() -> None:
         stop(5),
         end("tool_use"),
     )
-    assert kept(answer) == [
+    assert saved_items(answer) == [
         ({"type": "thinking", "thinking": "Hm", "signature": "s1"}, 0, 0),
         ({"type": "redacted_thinking", "data": "xx"}, 4, 0),
         ({"type": "thinking", "thinking": "Ha", "signature": "s2"}, 4, 1),
@@ -71,7 +71,7 @@ def test_blocks_keep_their_order_between_text_and_calls() -> None:
 
 
 def test_hidden_thinking_is_sent_back() -> None:
-    answer = heard(
+    answer = decode(
         start(0, "thinking", thinking="", signature=""),
         delta(0, "signature_delta", signature="s1"),
         stop(0),
@@ -79,11 +79,11 @@ def test_hidden_thinking_is_sent_back() -> None:
         end("end_turn"),
     )
     assert (answer.reasoning, answer.text) == ("", "Yes.")
-    assert kept(answer) == [({"type": "thinking", "thinking": "", "signature": "s1"}, 0, 0)]
+    assert saved_items(answer) == [({"type": "thinking", "thinking": "", "signature": "s1"}, 0, 0)]
 
 
 def test_unsigned_thinking_is_sent_back_to_its_server() -> None:
-    answer = heard(
+    answer = decode(
         start(0, "thinking", thinking=""),
         delta(0, "thinking_delta", thinking="Hm"),
         stop(0),
@@ -91,17 +91,17 @@ def test_unsigned_thinking_is_sent_back_to_its_server() -> None:
         stop(1),
         end("end_turn"),
     )
-    assert kept(answer) == [({"type": "thinking", "thinking": "Hm", "signature": ""}, 0, 0)]
+    assert saved_items(answer) == [({"type": "thinking", "thinking": "Hm", "signature": ""}, 0, 0)]
 
 
 def test_truncated_thinking_is_not_saved() -> None:
-    answer = heard(start(0, "thinking", thinking="Hm", signature=""), end("max_tokens"))
+    answer = decode(start(0, "thinking", thinking="Hm", signature=""), end("max_tokens"))
     assert (answer.reasoning, answer.items, answer.finish) == ("Hm", (), "length")
 
 
 @pytest.mark.parametrize("pieces", [[], ['{"path": ', '"a"}']])
 def test_arguments_that_arrive_complete_are_used_once(pieces: list[str]) -> None:
-    answer = heard(
+    answer = decode(
         start(0, "tool_use", id="t1", name="read", input={"path": "a"}),
         *(delta(0, "input_json_delta", partial_json=piece) for piece in pieces),
         stop(0),
@@ -121,10 +121,10 @@ SERVER_TOOL = (
 
 
 def test_blocks_of_server_tools_are_sent_back_only_with_a_paused_answer() -> None:
-    assert heard(*SERVER_TOOL, end("end_turn")).items == ()
-    paused = heard(*SERVER_TOOL, end("pause_turn"))
+    assert decode(*SERVER_TOOL, end("end_turn")).items == ()
+    paused = decode(*SERVER_TOOL, end("pause_turn"))
     assert paused.finish == "pause_turn"
-    assert [block for block, _, _ in kept(paused)] == [
+    assert [block for block, _, _ in saved_items(paused)] == [
         {"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {"query": "x"}},
         {"type": "web_search_tool_result", "tool_use_id": "srv1", "content": []},
     ]
@@ -143,12 +143,12 @@ def test_blocks_of_server_tools_are_sent_back_only_with_a_paused_answer() -> Non
     ],
 )
 def test_the_stop_reason_is_normalized(reason: str, finish: str) -> None:
-    assert heard(start(0, "text", text="x"), end(reason)).finish == finish
+    assert decode(start(0, "text", text="x"), end(reason)).finish == finish
 
 
 def test_a_window_without_space_for_an_answer_is_an_overflow() -> None:
     with pytest.raises(TransportFailed) as caught:
-        heard(end("model_context_window_exceeded"))
+        decode(end("model_context_window_exceeded"))
     assert "context_length_exceeded" in caught.value.failure.body
 
 
@@ -176,7 +176,7 @@ def test_usage_at_the_start_and_the_end_is_combined() -> None:
         "output_tokens": 1,
     }
     begin["cache_creation"] = {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20}
-    answer = heard(
+    answer = decode(
         {"type": "message_start", "message": {"usage": begin}},
         start(0, "text", text="x"),
         end("end_turn", output_tokens=55),

@@ -111,7 +111,9 @@ def put_together(chunks: list[Chunk]) -> JoinedAnswer:
     return join_answer(_Given(chunks), list(chunks))  # type: ignore[arg-type]
 
 
-def told(*replies: Script, requests: tuple[ChatRequest, ...] = (REQUEST,), **config: Any) -> tuple[Any, list[Recorded]]:
+def ask_server(
+    *replies: Script, requests: tuple[ChatRequest, ...] = (REQUEST,), **config: Any
+) -> tuple[Any, list[Recorded]]:
     with ChatServer(replies, responses=True) as server:
         client = ResponsesClient(server, **config)
         joined = client.ask(*requests)
@@ -268,11 +270,13 @@ def test_calls_only_in_the_last_event_are_found() -> None:
 def test_an_answer_that_is_not_streamed_is_read_over_http() -> None:
     call = function_call("git", {"a": 1})
     (whole,) = _all_at_once(reasoning("Why."), message("Hello"), call)
-    (joined, _), _ = told(json_reply(whole))
+    (joined, _), _ = ask_server(json_reply(whole))
     assert (joined[0].text, joined[0].reasoning, joined[0].finish) == ("Hello", "Why.", "tool_calls")
     assert [name for _, name, _ in joined[0].calls] == ["git"]
-    (joined, _), _ = told(json_reply({"id": "r", "object": "response", "status": "incomplete", "output": [message("H")],
-                                     "incomplete_details": {"reason": "max_output_tokens"}}))  # fmt: skip
+    (joined, _), _ = ask_server(json_reply({
+        "id": "r", "object": "response", "status": "incomplete", "output": [message("H")],
+        "incomplete_details": {"reason": "max_output_tokens"},
+    }))  # fmt: skip
     assert (joined[0].text, joined[0].finish) == ("H", "length")
 
 
@@ -301,7 +305,7 @@ def test_pieces_that_only_arrive_complete_and_refusals_are_read() -> None:
 
 @each_row(("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter"), ("", "length")])
 def test_an_incomplete_answer_has_its_reason(reason: str, finish: str) -> None:
-    (joined, _), _ = told(says("Once", status="incomplete", incomplete_details={"reason": reason}))
+    (joined, _), _ = ask_server(says("Once", status="incomplete", incomplete_details={"reason": reason}))
     assert (joined[0].text, joined[0].finish) == ("Once", finish)
 
 
@@ -333,7 +337,7 @@ FAILED = [
 def test_an_error_inside_an_answer_says_who_must_act(number: int) -> None:
     reply, kind, retryable = FAILED[number]
     with pytest.raises(kind) as caught:
-        told(reply)
+        ask_server(reply)
     if retryable is not None and kind is not ContextOverflow:
         assert caught.value.retryable is retryable  # type: ignore[attr-defined]
 
@@ -367,7 +371,7 @@ def test_a_field_that_a_server_refuses_is_sent_once(number: int) -> None:
     request = ChatRequest(
         system="S", messages=(HI,), tools=(TOOL,), cache_key="k", max_output_tokens=100, effort=effort
     )
-    (joined, notices), sent = told(refusal(words, param), says("a"), says("b"), requests=(request, request))
+    (joined, notices), sent = ask_server(refusal(words, param), says("a"), says("b"), requests=(request, request))
     assert [each.text for each in joined] == ["a", "b"]
     assert [_has(each.body, field) for each in sent] == [True, False, False]
     others = {name for name in (*sent[0].body, "strict", "reasoning.summary") if not name.startswith(field)}
@@ -382,7 +386,7 @@ def test_a_server_that_refuses_one_field_after_another_is_retried_for_each() -> 
         refusal(f"Unknown parameter: '{name}'.") for name in ("store", "include", "prompt_cache_key", "reasoning")
     ]
     request = ChatRequest(system="S", messages=(HI,), cache_key="k", effort="high")
-    (joined, notices), sent = told(*refusals, says("a"), requests=(request,))
+    (joined, notices), sent = ask_server(*refusals, says("a"), requests=(request,))
     assert joined[0].text == "a"
     assert set(sent[-1].body) == {"model", "stream", "instructions", "input"}
     assert len(notices) == 1 and "'high'" in notices[0]

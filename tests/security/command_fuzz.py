@@ -22,7 +22,7 @@ OTHERS = tuple(name for name in SHELLS if name != "bash")
 _NAMED = re.compile(r"(?<!\w)'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=variable )\w+")
 
 
-def hunt(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
+def run_lines(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
     """Run this many lines from a seed on; return those that did something not in the judgement, with counts.
 
     Counted are lines understood, those run by another shell too, and the reasons why others are not understood.
@@ -57,7 +57,7 @@ def main() -> int:
     """Print the findings; return 1 if there are any."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    found, counts = hunt(number, seed)
+    found, counts = run_lines(number, seed)
     for line, why in found:
         print(f"{line!r}\n    {why}")
     for reason, times in counts.most_common():

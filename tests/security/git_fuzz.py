@@ -100,7 +100,7 @@ def snapshot(root: Path) -> dict[str, bytes]:
     return {**found, "entries": git(root, "ls-files", "--stage", "-v").encode()}
 
 
-def hunt(folder: Path, count: int, seed: int, batch: int = 25) -> tuple[int, int, list[str]]:
+def run_calls(folder: Path, count: int, seed: int, batch: int = 25) -> tuple[int, int, list[str]]:
     """Return how many calls were judged and run, and those that changed something."""
     root = make(folder / "project", {"a.txt": "1\n", "docs/b.txt": "2\n", "patch": "", "wip.txt": "w\n"})
     write(root, {"a.txt": "1\n2\n"})
@@ -137,6 +137,6 @@ def hunt(folder: Path, count: int, seed: int, batch: int = 25) -> tuple[int, int
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
-        judged, ran, changed = hunt(Path(place), *(int(word) for word in sys.argv[1:3] or ("5000", "1")))
+        judged, ran, changed = run_calls(Path(place), *(int(word) for word in sys.argv[1:3] or ("5000", "1")))
     sys.stdout.write(f"{judged} judged, {ran} run unasked, {len(changed)} changed something\n")
     sys.stdout.write("".join(f"{text}\n" for text in changed))

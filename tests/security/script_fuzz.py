@@ -206,7 +206,7 @@ def spell(language: Language, words: list[str]) -> list[str]:
     return [shlex.join([*bound, *run, *words]) for run in language.runs if shutil.which(run[0])]
 
 
-def hunt(number: int, seed: int, names: tuple[str, ...] = ()) -> tuple[list[tuple[str, str]], Counter[str]]:
+def run_scripts(number: int, seed: int, names: tuple[str, ...] = ()) -> tuple[list[tuple[str, str]], Counter[str]]:
     """Return findings among this many read-only scripts of each language, and the counts."""
     finds: list[tuple[str, str]] = []
     counts: Counter[str] = Counter()
@@ -252,7 +252,7 @@ def main() -> int:
     """Print the findings; return 1 if there are any."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    finds, counts = hunt(number, seed, tuple(sys.argv[3:]))
+    finds, counts = run_scripts(number, seed, tuple(sys.argv[3:]))
     for call, why in finds:
         print(f"{call}\n    {why}")
     for name, times in counts.items():

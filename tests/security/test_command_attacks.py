@@ -10,7 +10,7 @@ from msgspec import Struct
 from clio.config.schema import ApprovalMode
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
-from tests.security.command_fuzz import hunt
+from tests.security.command_fuzz import run_lines
 
 CORPUS = Path(__file__).parent / "command_attacks.jsonl"
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's, the paths are POSIX")
@@ -94,5 +94,5 @@ def test_a_rule_does_not_cover_computed_arguments(workspace: Workspace) -> None:
 
 def test_no_random_line_runs_anything_not_judged() -> None:
     """A small sample; `make fuzz-commands` runs as many as requested."""
-    found, _ = hunt(150, seed=7)
+    found, _ = run_lines(150, seed=7)
     assert found == []

@@ -17,7 +17,7 @@ from clio.security.approval import Allow, Ask, Policy
 from clio.security.git_safety import build_git_environment, find_risky_entries
 from clio.security.readonly.git_grammar import READING_SUBCOMMANDS
 from clio.tools.git import GitArgs, GitTool
-from tests.security.git_fuzz import hunt
+from tests.security.git_fuzz import run_calls
 from tests.support.examples import sample
 from tests.support.git_tricks import CALLS, SETTINGS, Tricks, find_running_program, run, run_in_terminal
 from tests.support.repositories import git, make, write
@@ -349,14 +349,14 @@ def test_everyday_repositories_cause_no_question(
 
 def test_random_calls_without_approval_change_nothing(tmp_path: Path) -> None:
     """`python -m tests.security.git_fuzz 5000` tries more of them."""
-    judged, ran, found = hunt(tmp_path, 300, 7)
+    judged, ran, found = run_calls(tmp_path, 300, 7)
     assert ran > judged / 5
     assert found == []
 
 
 def test_the_fuzzer_finds_calls_that_change_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Policy, "judge", lambda *_: Allow("anything"))
-    assert hunt(tmp_path, 300, 7)[2]
+    assert run_calls(tmp_path, 300, 7)[2]
 
 
 def test_clios_own_calls_do_not_read_outside(tricks: Tricks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from clio.security.readonly.judge import NAME_PASSING_PROGRAMS, judge_read_only
 from clio.security.readonly.sed import Command, parse_script
 from clio.security.shell.parser import parse_command_line
 from tests.security.script_corpus import corpus_lines, read_corpus
-from tests.security.script_fuzz import LANGUAGES, hunt
+from tests.security.script_fuzz import LANGUAGES, run_scripts
 from tests.support.rows import each_row
 
 LINES = corpus_lines()
@@ -160,8 +160,8 @@ def test_deep_and_long_scripts_are_refused(text: str) -> None:
 def test_nothing_judged_read_only_does_anything_else() -> None:
     """A small sample; `make fuzz-scripts` runs as many as requested."""
     names = tuple(language.name for language in LANGUAGES if language.name != "xargs")
-    finds, counts = hunt(10, 7, names)
-    more, _ = hunt(2, 7, ("xargs",))
+    finds, counts = run_scripts(10, 7, names)
+    more, _ = run_scripts(2, 7, ("xargs",))
     assert finds + more == []
     for program in ("sed", "find", "tar", "gzip"):
         assert shutil.which(program) is None or counts[f"{program} judged read-only"] == 10

@@ -20,7 +20,7 @@ from tests.support.rows import each_row
 COMMITTED = "[main 1a2b3c4] fix: add adds\n 1 file changed, 1 insertion(+)"
 
 
-def told(name: str, content: str = "", *, ok: bool = True, **arguments: str) -> SideEffects:
+def effects_of(name: str, content: str = "", *, ok: bool = True, **arguments: str) -> SideEffects:
     call = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
     return find_side_effects(call, ToolMessage(tool_call_id="c", name=name, content=content, ok=ok))
 
@@ -67,22 +67,22 @@ def test_what_git_prints_of_a_commit_and_nothing_else() -> None:
 
 
 def test_hexadecimal_words_are_not_commits() -> None:
-    assert told("run_command", COMMITTED, command="cat log.txt").commits == ()
-    assert told("read_file", COMMITTED, path="log.txt") == SideEffects(read=("log.txt",))
-    assert told("run_command", "deadbeef cafebabe", command="git commit -m x").commits == ()
-    assert told("run_command", COMMITTED, command="git commit -am x").commits == (
+    assert effects_of("run_command", COMMITTED, command="cat log.txt").commits == ()
+    assert effects_of("read_file", COMMITTED, path="log.txt") == SideEffects(read=("log.txt",))
+    assert effects_of("run_command", "deadbeef cafebabe", command="git commit -m x").commits == ()
+    assert effects_of("run_command", COMMITTED, command="git commit -am x").commits == (
         Commit(hash="1a2b3c4", subject="fix: add adds"),
     )
 
 
 def test_reads_are_not_writes_and_failures_have_no_side_effects() -> None:
-    assert told("read_file", path="a.py") == SideEffects(read=("a.py",))
-    assert told("write_file", path="a.py") == SideEffects(changed=(ChangedFile(path="a.py", kind="update"),))
-    assert told("write_file", ok=False, path="a.py") == SideEffects()
-    assert told("search_text", path="a.py") == SideEffects()
-    assert told("file_operations", operation="delete_file", path="a.py").changed[0].kind == "delete"
-    assert told("file_operations", operation="read_file", path="a.py") == SideEffects(read=("a.py",))
-    moved = told("file_operations", operation="rename_file", old_path="a", new_path="b").changed
+    assert effects_of("read_file", path="a.py") == SideEffects(read=("a.py",))
+    assert effects_of("write_file", path="a.py") == SideEffects(changed=(ChangedFile(path="a.py", kind="update"),))
+    assert effects_of("write_file", ok=False, path="a.py") == SideEffects()
+    assert effects_of("search_text", path="a.py") == SideEffects()
+    assert effects_of("file_operations", operation="delete_file", path="a.py").changed[0].kind == "delete"
+    assert effects_of("file_operations", operation="read_file", path="a.py") == SideEffects(read=("a.py",))
+    moved = effects_of("file_operations", operation="rename_file", old_path="a", new_path="b").changed
     assert moved == (ChangedFile(path="a", kind="move", moved_to="b"),)
 
 
@@ -97,7 +97,7 @@ def test_reads_are_not_writes_and_failures_have_no_side_effects() -> None:
     ],
 )
 def test_exit_codes(content: str, ok: bool, code: int) -> None:
-    assert told("bash", content, ok=ok, command="make") == SideEffects(command="make", exit_code=code)
+    assert effects_of("bash", content, ok=ok, command="make") == SideEffects(command="make", exit_code=code)
 
 
 def test_arguments_that_are_not_an_object() -> None:

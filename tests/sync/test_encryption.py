@@ -11,7 +11,7 @@ from clio.sync.engine import ChosenProject, SyncSettings
 from clio.sync.records import Key, Record, Sealer, State, compute_digest, make_identity, read_key_file, write_key_file
 from tests.sync.sync_support import commit, git, make_machines, read_remote
 from tests.sync.test_sessions import store_of, talk
-from tests.sync.test_sync import add, meet, texts
+from tests.sync.test_sync import add, synchronize_all, texts
 from torture.sync import IDENTITY
 
 pytest.importorskip("pyrage", reason="pyrage is not installed")
@@ -22,9 +22,9 @@ def test_machines_with_the_key_share_everything_and_the_remote_learns_nothing(tm
     one, two = make_machines(tmp_path, 2, identity := make_identity())
     id = add(one, "the launch is on a Tuesday")
     add(one, "the tests need a database", "discovery")
-    meet(one, two)
+    synchronize_all(one, two)
     two.store.forget(id)
-    meet(two, one)
+    synchronize_all(two, one)
     assert texts(one) == texts(two) == ["the tests need a database"]
     everything = git(tmp_path / "remote.git", "log", "-p", "--format=%an%ae%s%b") + "".join(
         f"{name}{data}" for name, data in read_remote(tmp_path / "remote.git").items()
@@ -62,7 +62,7 @@ def test_a_machine_without_the_key_or_with_another_one_is_told(tmp_path: Path) -
 def test_a_remote_cannot_turn_encryption_off(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2, make_identity())
     add(one, "a memory")
-    meet(one, two)
+    synchronize_all(one, two)
     commit(tmp_path / "remote.git", [("100644", "clio-sync.json", b'{"version": 1}')])
     add(one, "another memory")
     with pytest.raises(UserError):
@@ -105,9 +105,9 @@ def test_received_sessions_are_the_users_own_if_only_machines_with_the_key_can_w
         machine.files.save_settings(SyncSettings(remote=settings.remote, encrypted=True, projects=chosen))
     session = store_of(one).new(one.project)
     talk(session, "the launch is on a Tuesday")
-    meet(one, two)
+    synchronize_all(one, two)
     assert store_of(two).is_own(session.id)
     assert "Tuesday" not in "".join(read_remote(tmp_path / "remote.git").values())
     talk(store_of(two).open(session.id), "and on a Friday")
-    meet(two, one)
+    synchronize_all(two, one)
     assert [message.content for message in store_of(one).read(session.id)][2] == "and on a Friday"

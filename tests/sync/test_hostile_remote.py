@@ -15,7 +15,7 @@ from clio.sync import engine, repository
 from clio.sync.records import Key, Record, Sealer, State, compute_digest
 from clio.sync.repository import check_remote
 from tests.sync.sync_support import commit, git, make_machines, read_remote
-from tests.sync.test_sync import add, meet, texts
+from tests.sync.test_sync import add, synchronize_all, texts
 from torture.sync import IDENTITY, Machine
 
 PROJECT = f"project:{IDENTITY}"
@@ -157,13 +157,13 @@ def test_a_file_that_is_too_large_is_not_read(one: Machine, tmp_path: Path, monk
 def test_a_record_with_the_last_possible_time_can_be_forgotten_everywhere(tmp_path: Path) -> None:
     one, other = make_machines(tmp_path, 2)
     add(one, "a memory of this machine")
-    meet(one, other)
+    synchronize_all(one, other)
     last = {"stamp": 253_402_300_799.0, "life": 1_000_000}
     commit(tmp_path / "remote.git", [seal(Key(PROJECT, "memory", "m1"), memory("m1", content="forged"), **last)])
-    meet(one, other)
+    synchronize_all(one, other)
     assert "forged" in texts(one) and "forged" in texts(other)
     one.store.forget("m1")
-    meet(one, other)
+    synchronize_all(one, other)
     assert texts(one) == texts(other) == ["a memory of this machine"]
     for machine in (one, other):
         report = machine.synchronize()
@@ -312,5 +312,5 @@ def test_urls_of_private_repositories_are_accepted(address: str) -> None:
 def test_another_machines_note_does_not_replace_the_progress_of_this_one(one: Machine, tmp_path: Path) -> None:
     one.store.add(MemoryDraft(key="session_progress", content="here"))
     commit(tmp_path / "remote.git", [seal(Key(PROJECT, "note", "session_progress"), {"content": "there"})])
-    meet(one)
+    synchronize_all(one)
     assert (note := one.store.get_note("session_progress")) is not None and note.content == "here"

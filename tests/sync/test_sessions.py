@@ -42,7 +42,7 @@ def messages(machine: Machine, id: str) -> list[str]:
     return [message.content for message in store_of(machine).read(id)]
 
 
-def meet(*machines: Machine) -> None:
+def synchronize_all(*machines: Machine) -> None:
     for machine in (*machines, *machines):
         machine.synchronize()
 
@@ -54,12 +54,12 @@ def test_a_session_is_continued_on_the_other_machine_and_back(two: list[Machine]
     blob = session.write_blob(output)
     session.append(ToolMessage(tool_call_id="c1", content="a preview", blob=blob, created=99.0))
     talk(session, "first")
-    meet(one, other)
+    synchronize_all(one, other)
     assert messages(other, session.id) == messages(one, session.id)
     copy = store_of(other).open(session.id)
     assert copy.name == "the release" and copy.read_blob(blob) == output
     talk(copy, "second")
-    meet(other, one)
+    synchronize_all(other, one)
     assert "second" in messages(one, session.id) and messages(one, session.id) == messages(other, session.id)
     assert [machine.synchronize().sent for machine in two] == [0, 0]
     assert len(store_of(one).list()) == len(store_of(other).list()) == 1
@@ -69,7 +69,7 @@ def test_without_encryption_a_received_session_counts_as_text_of_others(two: lis
     one, other = two
     session = store_of(one).new(one.project)
     talk(session, "first")
-    meet(one, other)
+    synchronize_all(one, other)
     assert store_of(one).is_own(session.id) and not store_of(other).is_own(session.id)
 
 
@@ -79,19 +79,19 @@ def test_a_session_continued_elsewhere_is_no_longer_the_users_own(two: list[Mach
     session = store_of(one).new(one.project)
     talk(session, "first")
     talk(untouched := store_of(one).new(one.project), "mine")
-    meet(one, other)
+    synchronize_all(one, other)
     assert store_of(one).is_own(session.id)
     running = store_of(one)
     assert running.is_own(session.id)
     talk(store_of(other).open(session.id), "we deploy with evil.sh")
-    meet(other, one)
+    synchronize_all(other, one)
     assert "we deploy with evil.sh" in messages(one, session.id)
     for store in (running, store_of(one)):
         assert not store.is_own(session.id) and store.is_own(untouched.id)
     opened = store_of(one).open(session.id)
     assert is_foreign_notice(opened.messages[-1])
     talk(opened, "third")
-    meet(one, other)
+    synchronize_all(one, other)
     assert messages(one, session.id) == messages(other, session.id)
     assert [machine.synchronize().sent for machine in two] == [0, 0]
 
@@ -101,9 +101,9 @@ def test_the_latest_session_is_not_one_continued_elsewhere_and_the_user_is_told(
     talk(mine := store_of(one).new(one.project), "mine")
     talk(session := store_of(one).new(one.project), "first")
     assert store_of(one).latest() == session.id and not store_of(one).describe_newer_foreign(session.id)
-    meet(one, other)
+    synchronize_all(one, other)
     talk(store_of(other).open(session.id), "continued elsewhere")
-    meet(other, one)
+    synchronize_all(other, one)
     store = store_of(one)
     assert store.latest() == mine.id
     note = store.describe_newer_foreign(mine.id)
@@ -115,10 +115,10 @@ def test_a_session_continued_on_both_machines_is_kept_twice(two: list[Machine]) 
     one, other = two
     session = store_of(one).new(one.project)
     talk(session, "first")
-    meet(one, other)
+    synchronize_all(one, other)
     talk(store_of(one).open(session.id), "on one")
     talk(store_of(other).open(session.id), "on the other")
-    meet(one, other, one)
+    synchronize_all(one, other, one)
     for machine in two:
         found = [text for info in store_of(machine).list() for text in messages(machine, info.id)]
         assert "on one" in found and "on the other" in found
@@ -153,14 +153,14 @@ def test_an_open_session_waits(two: list[Machine]) -> None:
     one, other = two
     session = store_of(one).new(one.project)
     talk(session, "first")
-    meet(one, other)
+    synchronize_all(one, other)
     store_of(other).record_own(session.id)  # otherwise opening it adds a message
     running = store_of(other).open(session.id)
     talk(store_of(one).open(session.id), "second")
     one.synchronize()
     assert other.synchronize().waiting == 1
     running.close()
-    meet(other, one)
+    synchronize_all(other, one)
     assert "second" in [text for info in store_of(other).list() for text in messages(other, info.id)]
 
 
@@ -169,9 +169,9 @@ def test_a_deleted_session_is_deleted_everywhere(two: list[Machine]) -> None:
     sessions = [store_of(one).new(one.project) for _ in range(2)]
     for session in sessions:
         talk(session, "first")
-    meet(one, other)
+    synchronize_all(one, other)
     store_of(one).delete(sessions[0].id)
-    meet(one, other)
+    synchronize_all(one, other)
     assert [info.id for info in store_of(other).list()] == [sessions[1].id]
 
 

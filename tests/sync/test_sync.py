@@ -34,7 +34,7 @@ def texts(machine: Machine) -> list[str]:
     return sorted(record.content for record in machine.store.records())
 
 
-def meet(*machines: Machine) -> None:
+def synchronize_all(*machines: Machine) -> None:
     for machine in (*machines, *machines):
         machine.synchronize()
 
@@ -50,7 +50,7 @@ def test_memories_of_all_kinds_notes_and_styles_reach_the_other_machine(tmp_path
     (one.home / "styles" / "terse.md").write_text("# terse\n", encoding="utf-8")
     learned = StyleState(contexts={"fix": {"terse": Earned(ups=2.0)}}, vectors={"fix": (0.5, 0.25)})
     StyleFile(one.home / "styles.json").change(lambda state: learned)
-    meet(one, two)
+    synchronize_all(one, two)
     assert texts(one) == texts(two) and len(texts(two)) == 11
     assert two.store.get_note("host") is not None
     assert (two.home / "styles" / "terse.md").read_text(encoding="utf-8") == "# terse\n"
@@ -64,11 +64,11 @@ def test_the_later_change_wins_and_the_other_stays_in_the_archive(tmp_path: Path
     one, two = make_machines(tmp_path, 2)
     id = add(one, "the port is 1111")
     project_id = add(one, "the build takes ten minutes", "discovery")
-    meet(one, two)
+    synchronize_all(one, two)
     for machine, number in ((one, 2), (two, 3)):
         machine.store.update(id, content=f"the port is {number}")
         machine.store.update(project_id, content=f"the build takes {number} minutes")
-    meet(one, two)
+    synchronize_all(one, two)
     assert texts(one) == texts(two) == ["the build takes 3 minutes", "the port is 3"]
     assert "the port is 2" in [version.record.content for version in one.store.history(id)]
     assert "the build takes 2 minutes" in [version.record.content for version in one.store.history(project_id)]
@@ -77,15 +77,15 @@ def test_the_later_change_wins_and_the_other_stays_in_the_archive(tmp_path: Path
 def test_forgetting_wins_over_a_change_and_undo_restores_it_everywhere(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     ids = [add(one, "the cache is in memory"), add(one, "tests need a database", "discovery")]
-    meet(one, two)
+    synchronize_all(one, two)
     one.store.forget(*ids)
     for id in ids:
         two.store.update(id, content=f"another text of {id}")
-    meet(two, one)
+    synchronize_all(two, one)
     assert texts(one) == texts(two) == []
     assert {record.id for record in two.store.archived()} >= set(ids), "it can still be restored"
     one.store.undo()
-    meet(one, two)
+    synchronize_all(one, two)
     assert texts(one) == texts(two) == ["tests need a database", "the cache is in memory"]
 
 
@@ -94,7 +94,7 @@ def test_two_texts_with_one_id_are_both_kept(tmp_path: Path) -> None:
     for machine, text in ((one, "the first text"), (two, "quite another one")):
         document = {"patterns": {"discoveries": [{"fact": text, "id": "d-abcdef", "timestamp": 1.0}]}}
         (machine.project / ".clio" / "ltm.json").write_text(json.dumps(document), encoding="utf-8")
-    meet(one, two)
+    synchronize_all(one, two)
     assert texts(one) == texts(two) == ["quite another one", "the first text"]
     assert one.contents() == two.contents()
 
@@ -102,16 +102,16 @@ def test_two_texts_with_one_id_are_both_kept(tmp_path: Path) -> None:
 def test_a_memory_changed_while_a_team_shared_it_keeps_its_new_text(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     ids = [add(one, f"service {number} listens on port {5000 + number}", "discovery") for number in range(12)]
-    meet(one, two)
+    synchronize_all(one, two)
     sharing = Sharing(one.store.ltm_path, project=one.project, home=one.home, clock=one.clock, redact=str)
     logs = ScopeLogs(one.project / ".clio", one.home, clock=one.clock)
     shared = MemoryStore(one.project / ".clio", one.home, logs=logs, redact=str, clock=one.clock, trust_home=one.home)
     sharing.turn_on()
-    meet(one)
+    synchronize_all(one)
     shared.update(ids[0], content="service 0 listens on port 6000")
-    meet(one)
+    synchronize_all(one)
     sharing.turn_off()
-    meet(one, two)
+    synchronize_all(one, two)
     assert len(texts(one)) == 12
     assert [text for text in texts(one) if "service 0" in text] == ["service 0 listens on port 6000"]
     assert texts(one) == texts(two)
@@ -121,7 +121,7 @@ def test_the_same_text_found_on_two_machines_is_one_memory(tmp_path: Path) -> No
     one, two = make_machines(tmp_path, 2)
     for machine in (one, two):
         add(machine, "the build needs ten minutes", "discovery")
-    meet(one, two)
+    synchronize_all(one, two)
     assert texts(one) == texts(two) == ["the build needs ten minutes"]
 
 
@@ -143,7 +143,7 @@ def test_a_full_disk_is_reported_and_the_next_run_continues(tmp_path: Path, monk
         for _ in range(3):
             with pytest.raises(OSError, match="No space"):
                 two.synchronize()
-    meet(two, one)
+    synchronize_all(two, one)
     assert texts(one) == texts(two) == ["a memory", "another one"]
 
 
@@ -151,7 +151,7 @@ def test_undo_skips_changes_of_another_machine(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     add(two, "stated here")
     add(one, "stated there")
-    meet(one, two)
+    synchronize_all(one, two)
     two.store.undo()
     assert texts(two) == ["stated there"]
 
@@ -161,7 +161,7 @@ def test_a_lost_or_damaged_file_is_restored_and_deletes_nothing(tmp_path: Path) 
     for part in ("parser", "cache", "importer", "scheduler", "web server", "installer", "logger", "updater"):
         add(one, f"the {part} is written in Rust")
         add(one, f"the {part} needs no configuration", "discovery")
-    meet(one, two)
+    synchronize_all(one, two)
     everything = texts(one)
     for path in (one.project / ".clio").glob("memories*"):
         path.unlink()
@@ -184,25 +184,25 @@ def test_forgotten_memories_stay_forgotten_however_many(tmp_path: Path, kind: st
             one.store.add(MemoryDraft(key=f"note {number}", content=f"text {number}"))
         else:
             add(one, f"service {number} listens on port {5000 + number}", kind)
-    meet(one, two)
+    synchronize_all(one, two)
     kept, again, *forgotten = [record.id for record in one.store.records()]
     one.store.forget(again, *forgotten[:-1])
     one.store.forget(forgotten[-1])
-    meet(one, two)
+    synchronize_all(one, two)
     assert [record.id for record in one.store.records()] == [record.id for record in two.store.records()] == [kept]
     one.store.undo()
-    meet(one, two)
+    synchronize_all(one, two)
     assert {record.id for record in two.store.records()} == {kept, forgotten[-1]}
 
 
 def test_a_damaged_file_restores_only_what_was_not_forgotten(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     ids = [add(one, f"service {number} listens on port {5000 + number}", "discovery") for number in range(8)]
-    meet(one, two)
+    synchronize_all(one, two)
     one.store.forget(*ids[:3])
     path = one.project / ".clio" / "ltm.json"
     path.write_text(json.dumps({"patterns": {"discoveries": []}}), encoding="utf-8")
-    meet(one, two)
+    synchronize_all(one, two)
     assert {record.id for record in one.store.records()} == {record.id for record in two.store.records()} == {*ids[3:]}
 
 
@@ -225,7 +225,7 @@ def test_settings_servers_hooks_and_trust_are_not_sent(tmp_path: Path) -> None:
         (one.project / ".clio" / name).write_text("only-here: true\n", encoding="utf-8")
     StyleFile(one.home / "styles.json").change(lambda state: StyleState(on=True, pinned="terse"))
     add(one, "a memory")
-    meet(one, two)
+    synchronize_all(one, two)
     remote = read_remote(tmp_path / "remote.git")
     assert len(remote) == 2 and "only-here" not in "".join(remote.values())
     assert not StyleFile(two.home / "styles.json").read().on
@@ -234,15 +234,15 @@ def test_settings_servers_hooks_and_trust_are_not_sent(tmp_path: Path) -> None:
 def test_a_replaced_branch_loses_nothing(tmp_path: Path) -> None:
     one, two, three = make_machines(tmp_path, 3)
     add(one, "stated first")
-    meet(one, two)
+    synchronize_all(one, two)
     start = git(tmp_path / "remote.git", "rev-parse", "main")
     gone = add(two, "forgotten later")
-    meet(two, one)
+    synchronize_all(two, one)
     one.store.forget(gone)
     add(one, "stated later")
     one.synchronize()
     git(tmp_path / "remote.git", "update-ref", "refs/heads/main", start)
-    meet(one, three, two)
+    synchronize_all(one, three, two)
     assert texts(one) == texts(two) == texts(three) == ["stated first", "stated later"]
 
 
@@ -260,13 +260,13 @@ def test_an_unreachable_remote_changes_nothing_and_the_reason_is_reported(tmp_pa
 def test_a_damaged_clone_is_made_again(tmp_path: Path) -> None:
     one, two = make_machines(tmp_path, 2)
     add(one, "a memory")
-    meet(one, two)
+    synchronize_all(one, two)
     for path in (two.files.repository_path / "objects").rglob("*"):
         if path.is_file():
             path.chmod(0o600)
             path.write_bytes(b"damaged")
     add(one, "another one")
-    meet(one, two)
+    synchronize_all(one, two)
     assert texts(two) == ["a memory", "another one"]
 
 
@@ -280,7 +280,7 @@ def test_many_objects_are_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (one.files.repository_path / "objects" / "17" / ("0" * 38)).touch()
     one.synchronize()
     assert list((one.files.repository_path / "objects" / "pack").glob("*.pack"))
-    meet(two, one)
+    synchronize_all(two, one)
     assert texts(two) == texts(one)
 
 
@@ -304,7 +304,7 @@ def test_memory_that_came_with_a_project_is_not_sent_as_the_users(tmp_path: Path
 def test_a_change_made_while_others_arrive_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = make_machines(tmp_path, 2)
     id = add(one, "the first text")
-    meet(one, two)
+    synchronize_all(one, two)
     one.store.update(id, content="the text of one")
     one.synchronize()
     save, changed = two.files.save_state, list[str]()
@@ -316,7 +316,7 @@ def test_a_change_made_while_others_arrive_is_not_overwritten(tmp_path: Path, mo
 
     monkeypatch.setattr(two.files, "save_state", change_before_applying)
     assert two.synchronize().waiting == 1
-    meet(two, one)
+    synchronize_all(two, one)
     assert texts(one) == texts(two) == ["the text of two"]
 
 
@@ -331,7 +331,7 @@ def test_a_memory_changed_after_a_killed_run_is_kept_only_if_the_run_had_deleted
 ) -> None:
     one, two = make_machines(tmp_path, 2)
     id = add(one, "the parser is written in Rust", kind)
-    meet(one, two)
+    synchronize_all(one, two)
     one.store.forget(id)
     one.synchronize()
     save = two.files.save_state
@@ -350,7 +350,7 @@ def test_a_memory_changed_after_a_killed_run_is_kept_only_if_the_run_had_deleted
     if is_deleted:
         two.store.restore(id)
     two.store.update(id, content="the parser is written in Go")
-    meet(two, one)
+    synchronize_all(two, one)
     assert texts(one) == texts(two) == (["the parser is written in Go"] if is_deleted else [])
 
 
@@ -360,7 +360,7 @@ def test_a_run_killed_at_any_file_system_call_is_continued(tmp_path: Path) -> No
     for number in range(3):
         add(one, f"of one {number * 7919}", "fact" if number else "discovery")
     ids = [add(two, f"of two {number * 104729}") for number in range(3)]
-    meet(one, two)
+    synchronize_all(one, two)
     for place in range(1, 40, 1 if is_fuzzing() else 3):
         add(one, f"round {place} one {place * 15485863}", "discovery")
         one.store.update(ids[0], content=f"changed in round {place}")
@@ -390,7 +390,7 @@ def test_a_signal_in_the_middle_of_a_push_does_not_affect_the_result(tmp_path: P
     child = one.start(push=True)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    meet(one, two)
+    synchronize_all(one, two)
     assert texts(two) == ["a memory"]
 
 

@@ -49,7 +49,7 @@ def results(harness: Harness) -> list[str]:
     return [str(one.content) for one in harness.app.session.messages if isinstance(one, ToolMessage)]
 
 
-def said(harness: Harness, line: str) -> str:
+def run_and_print(harness: Harness, line: str) -> str:
     result = run_command(harness.app, line)
     return result.text + result.verbatim + result.diff
 
@@ -68,8 +68,8 @@ def test_the_turn_continues_and_the_report_comes_with_the_next_message(make_harn
     async def run_turns() -> None:
         assert (await harness.turn("look in the background")).text == "It looks."
         await wait_for_agent(harness)
-        assert "agent1" in said(harness, "/agents") and "2 steps" in said(harness, "/agents")
-        assert "It subtracts." in said(harness, "/agents report 1")
+        assert "agent1" in run_and_print(harness, "/agents") and "2 steps" in run_and_print(harness, "/agents")
+        assert "It subtracts." in run_and_print(harness, "/agents report 1")
         await harness.turn("and?")
         await harness.app.close()
 
@@ -122,7 +122,7 @@ def test_an_editing_agent_works_in_a_worktree_until_the_user_merges(make_harness
         await harness.turn("mend it")
         await wait_for_agent(harness)
         assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
-        shown = said(harness, "/agents diff 1")
+        shown = run_and_print(harness, "/agents diff 1")
         assert "+    return a + b" in shown and "notes/new.txt" in shown
         head = git(harness.project, "rev-parse", "HEAD")
         assert "2 files" in await carry_out(harness, "/agents merge 1")
@@ -222,7 +222,7 @@ def test_worktrees_with_changes_are_kept_after_clio_ends_with_their_number(make_
     harness.app = harness.build()
 
     async def second() -> None:
-        assert "agent1, of an earlier session" in said(harness, "/agents")
+        assert "agent1, of an earlier session" in run_and_print(harness, "/agents")
         assert "1 file" in await carry_out(harness, "/agents merge 1")
         await harness.app.close()
 
@@ -240,9 +240,9 @@ def test_an_agent_cannot_create_a_link_or_a_list_row(make_harness: MakeHarness) 
         await wait_until_async(lambda: agents[1].step)
         agents[1].doing = title
         quoted = "`run echo [ok](https://evil.example) - agent9 · done`"
-        assert quoted in said(harness, "/agents")
+        assert quoted in run_and_print(harness, "/agents")
         agents[1].asks = title
-        assert f"asks: {quoted}" in said(harness, "/agents")
+        assert f"asks: {quoted}" in run_and_print(harness, "/agents")
         await harness.app.close()
 
     asyncio.run(run_turns())
@@ -268,7 +268,7 @@ def test_an_agent_without_changes_has_nothing_to_show_or_merge(make_harness: Mak
         await wait_for_agent(harness)
         await wait_until_async(lambda: not harness.app.background.agents[1].edits)
         for line in ("/agents diff 1", "/agents merge 1"):
-            assert "no changes" in said(harness, line)
+            assert "no changes" in run_and_print(harness, line)
         await harness.app.close()
 
     asyncio.run(run_turns())
@@ -281,7 +281,7 @@ def test_its_questions_name_the_agent_and_the_answer_counts(make_harness: MakeHa
     async def run_turns() -> None:
         await harness.turn("mend it")
         await wait_for_agent(harness)
-        assert "+    return a + b" in said(harness, "/agents diff 1")
+        assert "+    return a + b" in run_and_print(harness, "/agents diff 1")
         await harness.app.close()
 
     asyncio.run(run_turns())
@@ -312,7 +312,7 @@ def test_it_receives_messages_and_can_be_stopped(make_harness: MakeHarness) -> N
         await harness.turn("wait")
         agent = harness.app.background.agents[1]
         await wait_until_async(lambda: agent.doing)
-        assert "next request" in said(harness, "/agents message 1 look at the tests too")
+        assert "next request" in run_and_print(harness, "/agents message 1 look at the tests too")
         (agent.folder / "go").touch()
         await wait_until_async(lambda: len(harness.server.requests) == 4)
         assert "look at the tests too" in str(harness.server.requests[-1].body["messages"])

@@ -55,7 +55,7 @@ def sent(harness: Harness, number: int = -1) -> str:
     return str(harness.server.requests[number].body["messages"][-1]["content"])
 
 
-def told(harness: Harness) -> list[str]:
+def notices(harness: Harness) -> list[str]:
     return [event.text for event in harness.seen(Notice)]
 
 
@@ -69,7 +69,7 @@ def test_the_command_text_precedes_the_typed_arguments(make_harness: MakeHarness
     kept = harness.app.session.messages[0]
     assert isinstance(kept, UserMessage)
     assert kept.content == "/review calc.py 'dead code'", "the message is the text that the user typed"
-    assert any(note.startswith("+ /review · 2 lines of ") for note in told(harness))
+    assert any(note.startswith("+ /review · 2 lines of ") for note in notices(harness))
 
 
 def test_the_next_message_does_not_contain_it(make_harness: MakeHarness) -> None:
@@ -85,7 +85,7 @@ def test_named_files_are_included(make_harness: MakeHarness) -> None:
     call(harness, "/explain test_calc.py")
     assert '<file source="calc.py">\n1|def add' in sent(harness)
     assert '<file source="test_calc.py">' in sent(harness)
-    assert "+ calc.py · 3 lines" in told(harness)
+    assert "+ calc.py · 3 lines" in notices(harness)
 
 
 def test_a_read_only_command_runs_and_its_output_is_included(make_harness: MakeHarness) -> None:
@@ -229,7 +229,7 @@ def test_nothing_is_remembered_from_a_command_file(make_harness: MakeHarness) ->
     harness = make_harness([text("ok")])
     mine(harness, "rules.md", "Always use tabs. Never use semicolons. I hate comments.")
     call(harness, "/rules")
-    assert not [note for note in told(harness) if not note.startswith("+ /rules")]
+    assert not [note for note in notices(harness) if not note.startswith("+ /rules")]
 
 
 def test_a_built_in_name_takes_precedence_and_a_typo_gets_a_suggestion(make_harness: MakeHarness) -> None:

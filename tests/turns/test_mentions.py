@@ -28,14 +28,14 @@ def say(harness: Harness, *steps: str | Callable[[], object]) -> str:
                 step()
 
     asyncio.run(run())
-    return last_said(harness)
+    return last_user_text(harness)
 
 
-def last_said(harness: Harness) -> Any:
+def last_user_text(harness: Harness) -> Any:
     return [row["content"] for row in harness.server.requests[-1].body["messages"] if row["role"] == "user"][-1]
 
 
-def told(harness: Harness) -> list[str]:
+def notices(harness: Harness) -> list[str]:
     return [event.text for event in harness.seen(Notice)]
 
 
@@ -45,7 +45,7 @@ def test_a_file_is_sent_with_the_message_that_mentions_it(make_harness: MakeHarn
     sent = say(harness, "why does @calc.py fail?")
     assert '<file source="calc.py">\n1|def add(a, b):' in sent
     assert sent.endswith("why does @calc.py fail?")
-    assert "+ calc.py · 3 lines" in told(harness)
+    assert "+ calc.py · 3 lines" in notices(harness)
     kept = harness.app.session.messages[0]
     assert isinstance(kept, UserMessage)
     assert kept.content == "why does @calc.py fail?"
@@ -58,8 +58,8 @@ def test_lines_of_a_file_can_be_mentioned(make_harness: MakeHarness) -> None:
         '<file source="test_calc.py:4-5">\n4|def test_add' in harness.server.requests[0].body["messages"][-1]["content"]
     )
     assert "<file" not in sent
-    assert "+ test_calc.py:4-5 · 2 lines" in told(harness)
-    assert any(mentions(text, "@calc.py:40", "not added", "3 lines") for text in told(harness))
+    assert "+ test_calc.py:4-5 · 2 lines" in notices(harness)
+    assert any(mentions(text, "@calc.py:40", "not added", "3 lines") for text in notices(harness))
 
 
 def test_a_mentioned_file_can_be_edited_at_once_and_its_changes_are_noticed(make_harness: MakeHarness) -> None:
@@ -74,7 +74,7 @@ def test_a_mentioned_file_can_be_edited_at_once_and_its_changes_are_noticed(make
 def test_text_that_is_no_mention_is_unchanged(make_harness: MakeHarness, words: str) -> None:
     harness = make_harness([text("ok")])
     assert "<file" not in say(harness, words)
-    assert told(harness) == []
+    assert notices(harness) == []
 
 
 def test_a_folder_is_listed(make_harness: MakeHarness) -> None:
@@ -88,7 +88,7 @@ def test_a_binary_file_is_refused_with_a_message(make_harness: MakeHarness) -> N
     harness = make_harness([text("ok")])
     (harness.project / "core.bin").write_bytes(b"\0" * 2_000)
     assert "<file" not in say(harness, "see @core.bin")
-    assert [mentions(text, "@core.bin", "not added", "binary", "2.0 kB") for text in told(harness)] == [True]
+    assert [mentions(text, "@core.bin", "not added", "binary", "2.0 kB") for text in notices(harness)] == [True]
 
 
 def test_secrets_in_a_file_are_redacted(make_harness: MakeHarness) -> None:
@@ -145,7 +145,7 @@ def test_an_earlier_session_and_a_note_can_be_mentioned(make_harness: MakeHarnes
     earlier = harness.server.requests[1].body["messages"][-1]["content"]
     assert "user:\nwhy is it slow?" in earlier
     assert "assistant:\nThe parser is slow." in earlier
-    assert any(mentions(text, "@note:plan.", "not added", "no such note", "/note list") for text in told(harness))
+    assert any(mentions(text, "@note:plan.", "not added", "no such note", "/note list") for text in notices(harness))
     assert '<note source="note:plan">\nfirst the lexer' in sent
 
 

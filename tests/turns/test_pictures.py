@@ -38,7 +38,7 @@ def say(harness: Harness, *steps: str | Callable[[], object]) -> Any:
     return harness.server.requests[-1].body["messages"]
 
 
-def told(harness: Harness) -> list[str]:
+def notices(harness: Harness) -> list[str]:
     return [event.text for event in harness.seen(Notice)]
 
 
@@ -51,7 +51,7 @@ def test_a_picture_is_sent_with_the_message_and_unchanged_later(make_harness: Ma
     assert picture == {"type": "image_url", "image_url": {"url": URL}}
     first, second = (request.raw.split(b'"messages":')[1] for request in harness.server.requests)
     assert second.startswith(first[:-2])
-    assert told(harness) == ["+ shot.png · png, 1.0 kB"]
+    assert notices(harness) == ["+ shot.png · png, 1.0 kB"]
 
 
 def test_a_picture_is_saved_with_the_session(make_harness: MakeHarness) -> None:
@@ -83,7 +83,7 @@ def test_a_model_without_pictures_is_named_and_the_setting_helps(make_harness: M
     harness = make_harness([text("what?")])
     draw(harness)
     assert isinstance(say(harness, "see @shot.png")[-1]["content"], str)
-    assert mentions(told(harness)[0], "'test-model'", "not known", "images")
+    assert mentions(notices(harness)[0], "'test-model'", "not known", "images")
 
 
 def test_a_model_without_pictures_gets_a_text_for_an_earlier_picture(make_harness: MakeHarness) -> None:
@@ -107,7 +107,7 @@ def test_a_picture_that_cannot_be_sent_is_reported(make_harness: MakeHarness, na
     harness = make_harness([text("ok")], model="gpt-4o")
     draw(harness, name, data)
     assert isinstance(say(harness, f"see @{name}")[-1]["content"], str)
-    assert told(harness) == [f"@{name} was not added: {why}"]
+    assert notices(harness) == [f"@{name} was not added: {why}"]
 
 
 def test_a_picture_whose_file_is_gone_is_replaced_by_its_name(make_harness: MakeHarness) -> None:

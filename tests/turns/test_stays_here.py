@@ -122,7 +122,7 @@ class Guarded:
         )
 
     @property
-    def spoken_to(self) -> set[str]:
+    def contacted(self) -> set[str]:
         """Return host and port of every address that the last clio looked up, connected to or sent to."""
         lines = self.file.read_text(encoding="utf-8").splitlines()
         return {" ".join(line.split()[1:]) for line in lines}
@@ -139,8 +139,8 @@ def test_only_the_models_server_is_ever_contacted(place: Guarded) -> None:
     done = place.run("-p", "We deploy from main on Fridays. How do we deploy?", "--approve", "all")
     assert (done.returncode, done.stdout.strip()) == (0, "We deploy with make ship."), done.stderr
     address = urlsplit(place.server.url)
-    assert place.spoken_to == {f"{address.hostname} {address.port}"}
+    assert place.contacted == {f"{address.hostname} {address.port}"}
     asked = len(place.server.requests)
     done = place.run(*VERBS.splitlines(), code=EACH_VERB)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert (place.spoken_to, len(place.server.requests)) == (set(), asked), done.stdout
+    assert (place.contacted, len(place.server.requests)) == (set(), asked), done.stdout

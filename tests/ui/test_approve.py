@@ -96,7 +96,7 @@ class TypingUser:
         yield
         self.log.append("resumed")
 
-    def meet(self, conversation: "Any") -> Any:
+    def converse(self, conversation: "Any") -> Any:
         """Run a conversation with a prompt in this user's terminal."""
         with create_pipe_input() as keyboard:
             keyboard.send_text(self.keys)
@@ -141,7 +141,7 @@ def approve(user: TypingUser, request: ApprovalRequest) -> Answer:
     def conversation(prompt_io: PromptIO) -> Coroutine[Any, Any, Answer]:
         return TerminalApprover(prompt_io, lambda path: str(path.relative_to(ROOT))).ask(request)
 
-    return user.meet(conversation)
+    return user.converse(conversation)
 
 
 def edit_request(rule: str | None = None) -> ApprovalRequest:
@@ -246,7 +246,7 @@ def test_control_sequences_in_a_command_are_shown_as_escapes() -> None:
 
 
 def ask(user: TypingUser, question: str, options: tuple[str, ...]) -> str:
-    return user.meet(lambda prompt_io: TerminalAsker(prompt_io).ask(question, options))
+    return user.converse(lambda prompt_io: TerminalAsker(prompt_io).ask(question, options))
 
 
 @each_row(
@@ -290,7 +290,7 @@ def test_a_cancelled_question_restores_the_terminal() -> None:
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
 
-    user.meet(conversation)
+    user.converse(conversation)
     assert user.log[0] == "paused" and "interrupt" not in user.log
 
 

@@ -48,11 +48,11 @@ class Listener:
             self.screen.tick()
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self.stream.getvalue()
 
     def since(self, mark: int) -> str:
-        return self.said[mark:]
+        return self.output[mark:]
 
 
 def typing(text: str, *waiting: WaitingText, hint: str = "") -> TypingState:
@@ -62,9 +62,9 @@ def typing(text: str, *waiting: WaitingText, hint: str = "") -> TypingState:
 def test_a_whole_turn_is_printed() -> None:
     listener = Listener("show")
     listener.play(*whole_turn())
-    assert not DRAWN.search(listener.said)
-    assert "\b" not in listener.said
-    golden("reader_turn", listener.said.rstrip("\n"))
+    assert not DRAWN.search(listener.output)
+    assert "\b" not in listener.output
+    golden("reader_turn", listener.output.rstrip("\n"))
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
@@ -72,7 +72,7 @@ def test_the_answer_is_printed_once_in_any_pieces(size: int) -> None:
     whole, cut = Listener(), Listener()
     whole.play(*start(), TextDelta(text=ANSWER), end())
     cut.play(*start(), *deltas(ANSWER, size), end())
-    assert cut.said == whole.said
+    assert cut.output == whole.output
 
 
 def test_hostile_text_has_no_effect() -> None:
@@ -92,18 +92,18 @@ def test_hostile_text_has_no_effect() -> None:
     )
     listener.screen.show_result(CommandResult(text=HOSTILE, verbatim=HOSTILE, diff=f"+{HOSTILE}\n"))
     listener.screen.show_result(CommandResult(table=Table(columns=(HOSTILE,), rows=((HOSTILE,),))))
-    assert not DRAWN.search(listener.said)
-    assert "\u202e" not in listener.said
+    assert not DRAWN.search(listener.output)
+    assert "\u202e" not in listener.output
 
 
 def test_long_calls_are_reported_at_the_start_every_ten_seconds_and_at_the_end() -> None:
     listener = Listener()
     listener.play(*start(), ToolStarted(call_id="1", name="x", title="run pytest"))
     listener.wait(0.5)
-    assert listener.said == ""
+    assert listener.output == ""
     listener.wait(25)
     listener.play(finished("1", "run pytest", "12 passed"), end())
-    assert listener.said.splitlines() == [
+    assert listener.output.splitlines() == [
         "started: run pytest",
         "still running: run pytest, 11 seconds",
         "still running: run pytest, 21 seconds",
@@ -116,7 +116,7 @@ def test_a_slow_model_is_reported() -> None:
     listener = Listener()
     listener.play(*start())
     listener.wait(10.5)
-    assert listener.said == "still waiting for the model, 10 seconds\n"
+    assert listener.output == "still waiting for the model, 10 seconds\n"
 
 
 def test_reasoning_is_shortened_to_its_duration_or_printed() -> None:
@@ -124,12 +124,12 @@ def test_reasoning_is_shortened_to_its_duration_or_printed() -> None:
     listener.play(*start(), ReasoningDelta(text="first\nsecond"))
     listener.now += 4
     listener.play(TextDelta(text="Yes."), end())
-    assert listener.said.splitlines()[:2] == ["thought for 4 seconds", "clio: Yes."]
+    assert listener.output.splitlines()[:2] == ["thought for 4 seconds", "clio: Yes."]
     listener = Listener("fold")
     listener.play(*start(), ReasoningDelta(text="first\nsecond"))
     listener.screen.toggle_reasoning()
     listener.play(TextDelta(text="Yes."))
-    assert listener.said.splitlines() == [
+    assert listener.output.splitlines() == [
         "the model's thinking is now read out",
         "thinking: first",
         "second",
@@ -139,7 +139,7 @@ def test_reasoning_is_shortened_to_its_duration_or_printed() -> None:
 def test_a_restarted_answer_is_announced() -> None:
     listener = Listener()
     listener.play(*start(), TextDelta(text="Half. Of it"), StreamRestarted(), TextDelta(text="Whole."), end())
-    assert listener.said.splitlines()[:3] == [
+    assert listener.output.splitlines()[:3] == [
         "clio: Half.",
         "connection lost; the answer starts over",
         "clio: Whole.",
@@ -152,9 +152,9 @@ def test_while_a_line_is_typed_nothing_is_printed_between_its_characters() -> No
     listener.screen.set_typed(typing("he"))
     listener.play(TextDelta(text="One. Two. Three"))
     listener.screen.set_typed(typing("hey"))
-    assert listener.said == "you: hey"
+    assert listener.output == "you: hey"
     listener.screen.set_typed(typing("", WaitingText("queued 1", "hey"), hint="↑ to edit the last"))
-    assert listener.said == "you: hey\nqueued 1: hey\nUp to edit the last\nclio: One.\nTwo.\n"
+    assert listener.output == "you: hey\nqueued 1: hey\nUp to edit the last\nclio: One.\nTwo.\n"
 
 
 def test_after_typing_pauses_waiting_output_is_printed_and_then_the_line() -> None:
@@ -163,22 +163,22 @@ def test_after_typing_pauses_waiting_output_is_printed_and_then_the_line() -> No
     listener.screen.set_typed(typing("he"))
     listener.play(TextDelta(text="One. Two"))
     listener.wait(6)
-    assert listener.said == "you: he\nclio: One.\n"
+    assert listener.output == "you: he\nclio: One.\n"
     listener.screen.set_typed(typing("hey"))
-    assert listener.said == "you: he\nclio: One.\nyou: hey"
+    assert listener.output == "you: he\nclio: One.\nyou: hey"
 
 
 def test_a_line_continued_at_once_loses_nothing() -> None:
     listener = Listener()
     listener.play(*start())
     listener.screen.set_typed(typing("next", WaitingText("queued 1", "first")))
-    assert listener.said == "queued 1: first\nyou: next"
+    assert listener.output == "queued 1: first\nyou: next"
 
 
 def test_text_typed_after_the_end_is_left_for_the_prompt() -> None:
     listener = Listener()
     listener.play(*start(), end())
-    mark = len(listener.said)
+    mark = len(listener.output)
     listener.screen.set_typed(typing("next"))
     listener.screen.print_note("news")
     assert listener.since(mark) == "news\n"
@@ -188,7 +188,7 @@ def test_events_during_a_question_are_printed_afterwards() -> None:
     listener = Listener()
     listener.play(*start(), TextDelta(text="Before. And"))
     with listener.screen.suspended():
-        mark = len(listener.said)
+        mark = len(listener.output)
         listener.play(Notice(text="meanwhile"))
         listener.wait(12)
         assert listener.since(mark) == ""
@@ -199,7 +199,7 @@ def test_the_end_of_a_turn_names_what_was_stopped_and_why() -> None:
     listener = Listener()
     listener.play(*start(), ToolStarted(call_id="1", name="x", title="run make"), end("interrupted", "interrupted"))
     listener.play(*start(), end("failed", "the server\nrefused"))
-    assert listener.said.splitlines() == [
+    assert listener.output.splitlines() == [
         "interrupted: run make",
         "interrupted, 2 requests, 12k in (8.0k cached), 432 out, 12 seconds",
         "error: the server refused",
@@ -210,7 +210,7 @@ def test_the_end_of_a_turn_names_what_was_stopped_and_why() -> None:
 def test_a_bell_is_rung_if_configured() -> None:
     listener = Listener(notify="bell")
     listener.play(*start(), end())
-    assert listener.said.endswith("seconds\n\a")
+    assert listener.output.endswith("seconds\n\a")
 
 
 def test_results_of_commands_are_printed() -> None:
@@ -220,7 +220,7 @@ def test_results_of_commands_are_printed() -> None:
     listener.screen.show_result(CommandResult(text="no\nway", ok=False))
     listener.screen.show_result(CommandResult(todos=todos))
     listener.screen.show_result(CommandResult(verbatim="  kept\tas it is │\n"))
-    assert listener.said.splitlines() == [
+    assert listener.output.splitlines() == [
         "All here:",
         "a: 1; b: 2",
         "error: no way",

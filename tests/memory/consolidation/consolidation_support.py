@@ -85,7 +85,7 @@ class Place:
         return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
-def said(text: str, answer: str = "Noted.") -> list[Message]:
+def user_turn(text: str, answer: str = "Noted.") -> list[Message]:
     """Return a turn in which the user says something and the agent answers."""
     return [UserMessage(content=text), AssistantMessage(content=answer)]
 

@@ -23,7 +23,7 @@ from clio.memory.consolidation.runner import (
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, UserMessage
-from tests.memory.consolidation.consolidation_support import NOW, Place, said
+from tests.memory.consolidation.consolidation_support import NOW, Place, user_turn
 
 QUOTE = "the queue is drained by a cron job at four"
 
@@ -31,7 +31,7 @@ QUOTE = "the queue is drained by a cron job at four"
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     place = Place(tmp_path)
-    place.session(said("why is it empty in the morning?", f"Because {QUOTE}, so nothing is left."))
+    place.session(user_turn("why is it empty in the morning?", f"Because {QUOTE}, so nothing is left."))
     return place
 
 

@@ -19,7 +19,7 @@ from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, Message, UserMessage
 from clio.sessions.store import FOREIGN_NOTICE
 from clio.storage.locks import FileLock
-from tests.memory.consolidation.consolidation_support import DAY, FACTS, NOW, Place, edited, noted, ran, said
+from tests.memory.consolidation.consolidation_support import DAY, FACTS, NOW, Place, edited, noted, ran, user_turn
 from tests.support.wording import mentions
 
 MENDED: list[Message] = [
@@ -43,8 +43,8 @@ def memory_of(place: Place) -> MemorySystem:
 
 
 def test_statements_and_fixes_are_saved(place: Place) -> None:
-    place.session(said(FACTS[0]), MENDED, said("thanks"))
-    place.session(said(FACTS[1]))
+    place.session(user_turn(FACTS[0]), MENDED, user_turn("thanks"))
+    place.session(user_turn(FACTS[1]))
     report = place.sleep()
     assert (report.facts, report.solutions, report.replayed, report.early_end) == (2, 1, 4, "")
     assert any("8080" in fact for fact in place.facts)
@@ -54,7 +54,7 @@ def test_statements_and_fixes_are_saved(place: Place) -> None:
 
 
 def test_a_second_consolidation_changes_no_byte(place: Place) -> None:
-    place.session(*(said(fact) for fact in FACTS), MENDED)
+    place.session(*(user_turn(fact) for fact in FACTS), MENDED)
     TypedStore(place.user_home / "memories.json").remember("I prefer tabs", "preference")
     place.sleep()
     before = place.tree()
@@ -64,10 +64,10 @@ def test_a_second_consolidation_changes_no_byte(place: Place) -> None:
 
 
 def test_only_new_turns_are_replayed(place: Place) -> None:
-    first = place.session(said(FACTS[0]))
+    first = place.session(user_turn(FACTS[0]))
     assert place.sleep().replayed == 1
     session = place.store.open(first)
-    for message in said(FACTS[1]):
+    for message in user_turn(FACTS[1]):
         session.append(message)
     assert place.sleep().replayed == 0  # it is open, so consolidation leaves it alone
     session.close()
@@ -78,10 +78,10 @@ def test_only_new_turns_are_replayed(place: Place) -> None:
 
 def test_turns_that_came_with_the_repository_are_not_the_users_in_a_continued_session(place: Place) -> None:
     notice = UserMessage(content=FOREIGN_NOTICE, origin="recovery")
-    theirs = [*said(FACTS[0]), *noted("deploy"), notice]
-    place.session(theirs, said("actually, the API listens on port 9090 now"), MENDED)
-    place.session(theirs, said(FACTS[1]))
-    place.session(theirs, said("thanks"))
+    theirs = [*user_turn(FACTS[0]), *noted("deploy"), notice]
+    place.session(theirs, user_turn("actually, the API listens on port 9090 now"), MENDED)
+    place.session(theirs, user_turn(FACTS[1]))
+    place.session(theirs, user_turn("thanks"))
     report = place.sleep()
     assert any("Fridays" in fact for fact in place.facts)
     assert not any("8080" in line for line in (*place.facts, *place.knowledge))
@@ -91,7 +91,9 @@ def test_turns_that_came_with_the_repository_are_not_the_users_in_a_continued_se
 
 def test_a_stopped_consolidation_keeps_its_results_and_the_next_continues(place: Place) -> None:
     for number in range(6):
-        place.session(*(said(f"The service number{number}{part} listens on port 90{number}{part}.") for part in "123"))
+        place.session(
+            *(user_turn(f"The service number{number}{part} listens on port 90{number}{part}.") for part in "123")
+        )
     asked = iter(range(10_000))
     report = place.sleep(stop=lambda: next(asked) > 20)
     assert report.early_end == "stopped"
@@ -105,7 +107,7 @@ def test_a_stopped_consolidation_keeps_its_results_and_the_next_continues(place:
 
 
 def test_turns_beyond_the_budget_are_left_for_the_next_consolidation(place: Place) -> None:
-    place.session(said(FACTS[0]))
+    place.session(user_turn(FACTS[0]))
     report = place.sleep("exit", budget_s=0.0)
     assert (report.early_end, report.replayed) == ("time", 0)
     assert place.nights().is_due()
@@ -119,7 +121,7 @@ def test_many_turns_are_sampled_in_rounds(place: Place, monkeypatch: pytest.Monk
     monkeypatch.setattr(runner, "ROUND", 3)
     monkeypatch.setattr(runner, "TOGETHER", 2)
     for number in range(5):
-        place.session(*(said(f"The queue{number}{part} listens on port 60{number}{part}.") for part in "1234"))
+        place.session(*(user_turn(f"The queue{number}{part} listens on port 60{number}{part}.") for part in "1234"))
     report = place.sleep()
     assert (report.sessions, report.replayed, report.facts, report.early_end) == (5, 20, 20, "")
     assert place.sleep().replayed == 0
@@ -128,9 +130,9 @@ def test_many_turns_are_sampled_in_rounds(place: Place, monkeypatch: pytest.Monk
 def test_a_later_statement_applies_in_whatever_order_turns_are_replayed(tmp_path: Path) -> None:
     for seed in range(8):
         place = Place(tmp_path / str(seed))
-        place.session(said("The API listens on port 8080."), days_ago=9)
-        place.session(said("The API listens on port 8081."), days_ago=3)
-        place.session(said("The API listens on port 8082."), days_ago=6)
+        place.session(user_turn("The API listens on port 8080."), days_ago=9)
+        place.session(user_turn("The API listens on port 8081."), days_ago=3)
+        place.session(user_turn("The API listens on port 8082."), days_ago=6)
         run_consolidation(place.nights(seed))
         assert [fact.rstrip(".") for fact in place.facts if "API" in fact] == ["The API listens on port 8081"]
 
@@ -140,7 +142,8 @@ def test_rated_and_recent_turns_are_replayed_first(tmp_path: Path) -> None:
     for seed in range(10):
         place = Place(tmp_path / str(seed))
         ids = [
-            place.session(said(f"The worker{number} listens on port 70{number}."), days_ago=300) for number in range(9)
+            place.session(user_turn(f"The worker{number} listens on port 70{number}."), days_ago=300)
+            for number in range(9)
         ]
         rated = place.store.read(ids[4])[0].id
         file = Trajectories(place.project / ".clio" / "trajectories.jsonl")
@@ -154,7 +157,7 @@ def test_rated_and_recent_turns_are_replayed_first(tmp_path: Path) -> None:
 
 def test_a_secret_is_not_saved(place: Place) -> None:
     place.secrets = ("hunter2",)
-    place.session(said("The staging password is hunter2."), said("The API listens on hunter2:8080."))
+    place.session(user_turn("The staging password is hunter2."), user_turn("The API listens on hunter2:8080."))
     place.sleep()
     for name, data in place.tree().items():
         assert b"hunter2" not in data or "sessions" in name, name
@@ -163,7 +166,7 @@ def test_a_secret_is_not_saved(place: Place) -> None:
 def test_a_consolidation_is_undone_as_one_change(place: Place) -> None:
     memory = memory_of(place)
     kept = memory.store.add(MemoryDraft(content="The moon is far", kind="fact")).record
-    place.session(*(said(fact) for fact in FACTS), MENDED)
+    place.session(*(user_turn(fact) for fact in FACTS), MENDED)
     report = place.sleep()
     assert report.changed == 5
     assert memory.undo().startswith("Undone: the consolidation of ")
@@ -174,7 +177,7 @@ def test_a_consolidation_is_undone_as_one_change(place: Place) -> None:
 
 
 def test_undo_leaves_memories_changed_since(place: Place) -> None:
-    place.session(said(FACTS[0]), said(FACTS[1]))
+    place.session(user_turn(FACTS[0]), user_turn(FACTS[1]))
     place.sleep()
     log = ChangeLog(place.project / "elsewhere" / LOG_NAME)  # so that this change is not the last one
     elsewhere = TypedStore(place.project / ".clio" / "memories.json", log=log)
@@ -203,7 +206,7 @@ def test_notes_of_three_sessions_become_project_knowledge(place: Place) -> None:
 
 
 def test_faded_and_uncertain_memories_are_removed(place: Place) -> None:
-    place.session(said("hello there"))
+    place.session(user_turn("hello there"))
     memory = memory_of(place)
     old = NOW - 200 * DAY
     store = TypedStore(place.project / ".clio" / "memories.json", clock=lambda: old)
@@ -224,7 +227,7 @@ def test_faded_and_uncertain_memories_are_removed(place: Place) -> None:
 
 
 def test_unrated_turns_are_deleted_after_ninety_days(place: Place) -> None:
-    place.session(said("hello there"))
+    place.session(user_turn("hello there"))
     file = Trajectories(place.project / ".clio" / "trajectories.jsonl")
     old, new = NOW - 100 * DAY, NOW - 10 * DAY
     for message, at in (("old", old), ("rated", old), ("new", new)):
@@ -254,7 +257,7 @@ def test_usual_commands_are_saved_once_and_not_again_after_removal(place: Place)
 
 
 def test_two_consolidations_never_run_at_the_same_time(place: Place) -> None:
-    place.session(said(FACTS[0]))
+    place.session(user_turn(FACTS[0]))
     script = """
 import sys, time
 from pathlib import Path
@@ -281,7 +284,7 @@ def test_the_users_memories_are_compacted_once_a_day_by_one_project(tmp_path: Pa
     tastes = TypedStore(places[0].user_home / "memories.json", clock=lambda: NOW - 200 * DAY)
     tastes.remember("A note of the person", "note")
     for place in places:
-        place.session(said("hello there"))
+        place.session(user_turn("hello there"))
     assert places[0].sleep().archived == 1
     TypedStore(places[0].user_home / "memories.json", clock=lambda: NOW - 200 * DAY).remember("Another such", "note")
     assert places[1].sleep().archived == 0
@@ -291,13 +294,13 @@ def test_the_users_memories_are_compacted_once_a_day_by_one_project(tmp_path: Pa
 
 def test_the_users_memories_are_skipped_while_another_consolidation_uses_them(place: Place) -> None:
     TypedStore(place.user_home / "memories.json", clock=lambda: NOW - 200 * DAY).remember("A note", "note")
-    place.session(said("hello there"))
+    place.session(user_turn("hello there"))
     with FileLock(place.user_home / "sleep.person.lock"):
         assert place.sleep().archived == 0
 
 
 def test_a_damaged_state_is_moved_aside_and_reported(place: Place) -> None:
-    place.session(said(FACTS[0]))
+    place.session(user_turn(FACTS[0]))
     place.sleep()
     state = place.project / ".clio" / "sleep.json"
     state.write_bytes(b"{torn")
@@ -309,15 +312,15 @@ def test_a_damaged_state_is_moved_aside_and_reported(place: Place) -> None:
 
 
 def test_an_unreadable_session_does_not_affect_the_others(place: Place) -> None:
-    broken = place.session(said(FACTS[0]))
-    place.session(said(FACTS[1]))
+    broken = place.session(user_turn(FACTS[0]))
+    place.session(user_turn(FACTS[1]))
     (place.store.folder / f"{broken}.json").write_bytes(b"\0\0")
     report = place.sleep()
     assert (report.unread, report.facts) == (1, 1)
 
 
 def test_an_unwritable_store_is_reported_and_the_turns_wait(place: Place) -> None:
-    place.session(said(FACTS[0]))
+    place.session(user_turn(FACTS[0]))
     (place.project / ".clio" / "memories.journal.jsonl").mkdir()
     report = place.sleep()
     assert report.errors == (report.write_error,) and report.facts == 0
@@ -328,7 +331,7 @@ def test_an_unwritable_store_is_reported_and_the_turns_wait(place: Place) -> Non
 
 
 def test_a_consolidation_without_its_log_says_so(place: Place) -> None:
-    place.session(said(FACTS[0]))
+    place.session(user_turn(FACTS[0]))
     (place.project / ".clio" / "sleep.log.jsonl").mkdir()
     report = place.sleep()
     assert report.facts == 1 and report.errors == (report.write_error,)
@@ -336,11 +339,11 @@ def test_a_consolidation_without_its_log_says_so(place: Place) -> None:
 
 
 def test_deleted_sessions_are_removed_from_the_state(place: Place) -> None:
-    deleted_session = place.session(said(FACTS[0]))
+    deleted_session = place.session(user_turn(FACTS[0]))
     place.sleep()
     place.store.delete(deleted_session)
     place.now += DAY
-    place.session(said(FACTS[1]))
+    place.session(user_turn(FACTS[1]))
     place.sleep()
     assert deleted_session not in read_state(place.project / ".clio" / "sleep.json")[0].sessions
 
@@ -363,12 +366,12 @@ def test_incognito_and_memory_off_have_no_consolidation(place: Place) -> None:
 
 
 def test_a_saved_statement_has_the_time_of_its_message(place: Place) -> None:
-    place.session(said("The API listens on port 8080."), days_ago=20)
+    place.session(user_turn("The API listens on port 8080."), days_ago=20)
     place.sleep()
     [record] = TypedStore(place.project / ".clio" / "memories.json").records()
     assert record.created == pytest.approx(place.now - 20 * DAY, abs=60)
     assert record.updated == record.seen == record.created
-    place.session(said("The API listens on port 8080."), days_ago=5)
+    place.session(user_turn("The API listens on port 8080."), days_ago=5)
     place.sleep()
     [record] = TypedStore(place.project / ".clio" / "memories.json").records()
     assert record.created == pytest.approx(place.now - 20 * DAY, abs=60)

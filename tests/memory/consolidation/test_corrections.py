@@ -15,7 +15,7 @@ from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
-from tests.memory.consolidation.consolidation_support import DAY, Place, said
+from tests.memory.consolidation.consolidation_support import DAY, Place, user_turn
 
 CASES = Path(__file__).with_name("corrections.jsonl")
 
@@ -75,10 +75,10 @@ OLD = "The API listens on port 8080 in staging."
 @pytest.mark.parametrize("same_session", [True, False])
 def test_the_later_value_is_saved(place: Place, later: str, same_session: bool) -> None:
     if same_session:
-        place.session(said(OLD), said(later))
+        place.session(user_turn(OLD), user_turn(later))
     else:
-        place.session(said(OLD), days_ago=3)
-        place.session(said(later), days_ago=1)
+        place.session(user_turn(OLD), days_ago=3)
+        place.session(user_turn(later), days_ago=1)
     place.sleep()
     assert not any("8080" in fact for fact in place.facts)
     assert any("9090" in fact for fact in place.facts)
@@ -89,7 +89,7 @@ def test_the_later_value_is_saved(place: Place, later: str, same_session: bool) 
 
 @pytest.mark.parametrize("later", ["no, 45", "nope, 45 seconds", "45, sorry"])
 def test_a_correction_that_is_only_a_value_refers_to_the_message_before(place: Place, later: str) -> None:
-    place.session(said("the api timeout is 30 seconds"), said(later))
+    place.session(user_turn("the api timeout is 30 seconds"), user_turn(later))
     place.sleep()
     assert place.facts == ["the api timeout is 45 seconds"]
 
@@ -145,17 +145,17 @@ def test_a_replayed_correction_changes_only_its_value(old: str, later: str, new:
 
 
 def test_a_value_stated_after_the_correction_is_kept(place: Place) -> None:
-    place.session(said("Actually, the API listens on port 9090 in staging now."), days_ago=3)
-    place.session(said(OLD), days_ago=1)
+    place.session(user_turn("Actually, the API listens on port 9090 in staging now."), days_ago=3)
+    place.session(user_turn(OLD), days_ago=1)
     place.sleep()
     assert [fact for fact in place.facts if "8080" in fact]
 
 
 def test_a_correction_waits_for_the_statement_it_corrects(place: Place) -> None:
     later = "Actually, the staging API is on 9090 now."
-    place.session(said(later), days_ago=1)
+    place.session(user_turn(later), days_ago=1)
     place.sleep()
-    place.session(said(OLD), days_ago=3)
+    place.session(user_turn(OLD), days_ago=3)
     place.sleep()
     assert not any("8080" in fact for fact in place.facts)
 
@@ -165,17 +165,17 @@ def test_a_fact_saved_by_the_model_is_corrected_too(place: Place) -> None:
     ltm = LongTermMemory(place.project / ".clio" / "ltm.json", project=place.project, clock=lambda: place.now)
     ltm.add(MemoryDraft(kind="discovery", content=OLD), Provenance(asserted_by="model"))
     place.now += 2 * DAY
-    place.session(said("The API in staging listens on 9090 now."))
+    place.session(user_turn("The API in staging listens on 9090 now."))
     place.sleep()
     assert not any("8080" in line for line in place.knowledge)
     assert any("9090" in fact for fact in place.facts)
 
 
 def test_a_fact_of_an_earlier_run_is_corrected_and_undo_restores_it(place: Place) -> None:
-    place.session(said(OLD))
+    place.session(user_turn(OLD))
     place.sleep()
     place.now = time.time() + 10 * DAY  # message ids contain the real time
-    place.session(said("It's 9090 now, not 8080."))
+    place.session(user_turn("It's 9090 now, not 8080."))
     report = place.sleep()
     assert report.superseded == 1
     assert place.facts == ["The API listens on port 9090 in staging"]

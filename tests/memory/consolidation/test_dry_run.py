@@ -5,7 +5,7 @@ from pathlib import Path
 from clio.memory.consolidation.consolidation import Report
 from clio.memory.store.notes import Notes
 from clio.memory.store.typed_store import TypedStore
-from tests.memory.consolidation.consolidation_support import DAY, FACTS, NOW, Place, noted, said
+from tests.memory.consolidation.consolidation_support import DAY, FACTS, NOW, Place, noted, user_turn
 from tests.support.wording import mentions
 
 
@@ -15,7 +15,7 @@ def test_it_reports_what_consolidation_then_does_and_writes_nothing(tmp_path: Pa
     TypedStore(place.project / ".clio" / "memories.json", clock=lambda: NOW - 200 * DAY).remember("Long unused", "fact")
     TypedStore(place.user_home / "memories.json", clock=lambda: NOW - 200 * DAY).remember("Mine, unused", "note")
     for _ in range(3):
-        place.session(*(said(fact) for fact in FACTS), noted("steps"))
+        place.session(*(user_turn(fact) for fact in FACTS), noted("steps"))
     before, times = place.tree(), stamps(place)
     dry = place.dry_run()
     assert (place.tree(), stamps(place)) == (before, times)
@@ -27,7 +27,7 @@ def test_it_reports_what_consolidation_then_does_and_writes_nothing(tmp_path: Pa
 
 def test_after_a_consolidation_there_is_nothing_left_to_do(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    place.session(*(said(fact) for fact in FACTS))
+    place.session(*(user_turn(fact) for fact in FACTS))
     place.sleep()
     before = place.tree()
     assert mentions(place.dry_run().line, "dry run", "0 turns", "nothing new", "nothing was written")

@@ -12,7 +12,7 @@ from clio.messages import AssistantMessage, Message, ToolCall, UserMessage
 from tests.memory.consolidation.turns import corpus, find_statements_and_fixes, score, turn
 
 
-def said(words: str) -> list[tuple[str, str]]:
+def find_texts(words: str) -> list[tuple[str, str]]:
     """Return kind and text of what is extracted from text alone."""
     return [
         (found.kind, found.text)
@@ -57,12 +57,12 @@ def test_a_request_to_remember_has_more_confidence_than_a_passing_remark() -> No
 @pytest.mark.parametrize("words", ["never use tabs", "I prefer pnpm over npm", "from now on answer in French"])
 def test_statements_already_saved_automatically_are_not_extracted_again(words: str) -> None:
     assert [one.certain for one in find_preferences(words)] == [True]
-    assert said(words) == []
+    assert find_texts(words) == []
 
 
 def test_a_rule_of_the_team_that_needed_confirmation_is_extracted() -> None:
     assert [one.certain for one in find_preferences("we always squash our branches")] == [False]
-    assert said("we always squash our branches") == [("rule", "we always squash our branches")]
+    assert find_texts("we always squash our branches") == [("rule", "we always squash our branches")]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_rule_of_the_team_that_needed_confirmation_is_extracted() -> None:
     ],
 )
 def test_pasted_or_quoted_text_is_no_statement(words: str) -> None:
-    assert said(words) == []
+    assert find_texts(words) == []
 
 
 def test_context_added_by_clio_is_no_statement() -> None:
@@ -108,7 +108,7 @@ def test_a_statement_of_the_agent_is_not_extracted() -> None:
     ],
 )
 def test_a_lasting_statement_is_extracted_whole(words: str) -> None:
-    assert [statement.casefold() for _, statement in said(words)] == [words.rstrip(".").casefold()]
+    assert [statement.casefold() for _, statement in find_texts(words)] == [words.rstrip(".").casefold()]
 
 
 @pytest.mark.parametrize(
@@ -130,17 +130,17 @@ def test_a_lasting_statement_is_extracted_whole(words: str) -> None:
     ],
 )
 def test_a_remark_of_the_moment_is_not_extracted(words: str) -> None:
-    assert said(words) == []
+    assert find_texts(words) == []
 
 
 def test_a_credential_is_never_a_statement() -> None:
-    assert said("remember that the admin password is hunter2") == []
+    assert find_texts("remember that the admin password is hunter2") == []
     assert format_decision("What is the API key?", "it lives in abc") == ""
 
 
 def test_from_a_document_only_requests_to_remember_are_extracted() -> None:
     long = "The queue lives in Redis. " * 120
-    assert said(long + "\nRemember that the cache lives in Redis.") == [("fact", "the cache lives in Redis")]
+    assert find_texts(long + "\nRemember that the cache lives in Redis.") == [("fact", "the cache lives in Redis")]
 
 
 def test_an_answer_is_saved_with_its_question_and_cannot_forge_a_tag() -> None:
@@ -220,4 +220,4 @@ def test_any_turn_is_read_without_an_error(words: str, command: str, output: str
 
 
 def test_of_a_very_long_message_only_the_ends_are_read() -> None:
-    assert said("The queue lives in Redis. " * 50_000) == []
+    assert find_texts("The queue lives in Redis. " * 50_000) == []

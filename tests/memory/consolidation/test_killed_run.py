@@ -8,7 +8,7 @@ import pytest
 
 from clio.errors import UserError
 from clio.memory.system import MemorySystem
-from tests.memory.consolidation.consolidation_support import Place, edited, ran, said
+from tests.memory.consolidation.consolidation_support import Place, edited, ran, user_turn
 
 KILLS = 24
 
@@ -20,12 +20,12 @@ def test_a_consolidation_killed_at_any_point_duplicates_and_loses_nothing(tmp_pa
     for number in range(40):
         facts.append(f"The service{number} listens on port 7{number:03}.")
         fixed = [
-            *said("make it pass", "I look."),
+            *user_turn("make it pass", "I look."),
             *ran("pytest -q", f"E   KeyError: 'setting{number}'\n1 failed", 1),
             *edited(f"conf{number}.py"),
             *ran("pytest -q", "3 passed"),
         ]
-        place.session(said(facts[-1]), [*fixed, *said("thanks", "Welcome.")])
+        place.session(user_turn(facts[-1]), [*fixed, *user_turn("thanks", "Welcome.")])
     # ids of this process's sessions; the children open the same folder
     subprocess.run(
         [sys.executable, "-m", "tests.memory.consolidation.crash", str(tmp_path), str(KILLS), "7"],

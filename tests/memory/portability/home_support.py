@@ -81,7 +81,7 @@ def tree(*tops: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for top in tops for path in sorted(top.rglob("*")) if path.is_file()}
 
 
-def holding(mark: str, *tops: Path) -> list[str]:
+def find_files_with(mark: str, *tops: Path) -> list[str]:
     """Return the files whose content or name contains the word."""
     return [path for path, data in tree(*tops).items() if mark.encode() in data or mark in Path(path).name]
 

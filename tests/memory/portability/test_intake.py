@@ -63,7 +63,7 @@ def record(
     )
 
 
-def said(home: MemoryHome) -> list[str]:
+def live_contents(home: MemoryHome) -> list[str]:
     return sorted(one.content for one in home.memories.project.records())
 
 
@@ -135,10 +135,10 @@ def test_text_of_a_tool_stays_text_of_a_tool(here: MemoryHome) -> None:
 def test_the_newer_version_of_a_memory_wins(here: MemoryHome) -> None:
     take(here, of(record("deploys take 5 minutes")))
     assert changes(take(here, of(record("deploys take 4 minutes", updated=NOW - DAY)))) == 0
-    assert said(here) == ["deploys take 5 minutes"]
+    assert live_contents(here) == ["deploys take 5 minutes"]
     here.now = NOW + 2 * DAY
     assert changes(take(here, of(record("deploys take 6 minutes", updated=NOW + DAY)))) == 1
-    assert said(here) == ["deploys take 6 minutes"]
+    assert live_contents(here) == ["deploys take 6 minutes"]
     assert "deploys take 5 minutes" in [version.record.content for version in here.memories.versions(TYPED_KINDS)]
 
 
@@ -148,7 +148,7 @@ def test_a_statement_of_the_user_here_is_never_overwritten(here: MemoryHome) -> 
     same_id = record("the API listens on 9999", id=mine.id, updated=NOW + 8 * DAY, by="user")
     other_id = record("the API listens on 9998", updated=NOW + 8 * DAY, by="user")
     assert [one.kept for one in take(here, of(same_id, other_id))] == [2]
-    assert said(here) == ["the API listens on 8080"]
+    assert live_contents(here) == ["the API listens on 8080"]
     assert [one.record.content for one in here.memories.history(mine.id) if one.record.id != mine.id] == [
         "the API listens on 9998"
     ]
@@ -158,7 +158,7 @@ def test_a_newer_statement_of_the_same_rank_replaces_the_older(here: MemoryHome)
     here.memories.add(MemoryDraft(content="the API listens on 8080", kind="fact"), provenance=BY_MODEL)
     here.now = NOW + 9 * DAY
     take(here, of(record("the API listens on 8081", updated=NOW + DAY)))
-    assert said(here) == ["the API listens on 8081"]
+    assert live_contents(here) == ["the API listens on 8081"]
 
 
 def test_the_same_text_is_recognized_whatever_its_id(here: MemoryHome) -> None:
@@ -180,7 +180,7 @@ def test_a_memory_forgotten_here_stays_forgotten(here: MemoryHome) -> None:
     take(here, bundle)
     here.memories.forget("01890000")
     [taken] = take(here, bundle)
-    assert (taken.forgotten, said(here)) == (1, [])
+    assert (taken.forgotten, live_contents(here)) == (1, [])
 
 
 def test_a_note_newer_here_is_kept(here: MemoryHome) -> None:

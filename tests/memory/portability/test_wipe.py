@@ -24,7 +24,7 @@ from clio.storage.documents import save_cached
 from clio.storage.files import make_folder
 from clio.storage.locks import FileLock
 from clio.text.embedding import HashedEmbedder
-from tests.memory.portability.home_support import BY_USER, MemoryHome, holding, tree
+from tests.memory.portability.home_support import BY_USER, MemoryHome, find_files_with, tree
 
 MARK = "quokka"
 
@@ -77,7 +77,7 @@ def wipe_all(home: MemoryHome, scopes: Iterable[WipeScope] = WIPE_SCOPES) -> Non
 
 def remaining(home: MemoryHome) -> set[str]:
     """Return the names of files that still contain the word."""
-    return {Path(path).name for path in holding(MARK, home.top)}
+    return {Path(path).name for path in find_files_with(MARK, home.top)}
 
 
 STAYS = {"scenarios.yaml", f"{MARK}-user.md", f"{MARK}-project.md"}
@@ -102,7 +102,7 @@ def test_wiping_one_scope_leaves_the_others_unchanged(home: MemoryHome, scope: W
     assert home.places.styles.exists() == (scope != "styles")
     assert [home.places.log(owner).exists() for owner in ("project", "user")] == [scope != "project", scope != "user"]
     if scope == "user":
-        assert {path for path in holding(MARK, home.places.home) if "styles" not in path} == {
+        assert {path for path in find_files_with(MARK, home.places.home) if "styles" not in path} == {
             str(home.places.scenarios)
         }
 

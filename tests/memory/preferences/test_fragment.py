@@ -101,19 +101,19 @@ def test_the_wording_of_a_preference_gives_its_demand_and_its_subject() -> None:
     assert as_order("never use tabs") == "never use tabs"
 
 
-def aged(score: float, days: float, *scenarios: str) -> Weighed:
+def make_aged(score: float, days: float, *scenarios: str) -> Weighed:
     coefficient = compute_decay_coefficient(days)
     one = MemoryRecord(id=f"{score}", kind="preference", content=f"thing {score}", score=score, scenarios=scenarios)
     return Weighed(record=one, score=score, coefficient=coefficient, weight=compute_decayed_weight(score, coefficient))
 
 
-def told_days(score: float) -> int:
+def days_in_prompt(score: float) -> int:
     """Return the first day on which a preference of that score is no longer in the prompt; 3,650 if it always is."""
-    return next((day for day in range(3_650) if not select_for_turn([aged(score, day)], None)), 3_650)
+    return next((day for day in range(3_650) if not select_for_turn([make_aged(score, day)], None)), 3_650)
 
 
 def test_the_further_from_neutral_the_longer_a_preference_stays_in_the_prompt() -> None:
-    days = {score / 10: told_days(score / 10) for score in range(16, 101)}
+    days = {score / 10: days_in_prompt(score / 10) for score in range(16, 101)}
     for score in (1.6, 2.9, 3.0, 7.0, 10.0):
         assert days[score] == 3_650
     assert 50 < days[5.0] < days[4.5] < days[4.0] < days[3.5] and days[5.0] < days[5.5] < days[6.0] < days[6.5]
@@ -122,7 +122,7 @@ def test_the_further_from_neutral_the_longer_a_preference_stays_in_the_prompt() 
 
 
 def test_a_preference_for_one_task_type_is_used_for_no_other() -> None:
-    general, tagged = aged(8.0, 0), aged(9.0, 0, "testing")
+    general, tagged = make_aged(8.0, 0), make_aged(9.0, 0, "testing")
     assert select_for_turn([general, tagged], "testing") == [tagged, general]
     assert select_for_turn([general, tagged], "git") == [general]
     assert select_for_turn([general, tagged], None) == [general]

@@ -30,13 +30,13 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def told(context: RecallContext) -> list[dict[str, str]]:
+def recalled(context: RecallContext) -> list[dict[str, str]]:
     fragment = context.fragment()
     return recalled_lines(fragment.text) if fragment else []
 
 
 def contents(context: RecallContext) -> list[str]:
-    return [entry["content"] for entry in told(context)]
+    return [entry["content"] for entry in recalled(context)]
 
 
 ROOM = words(f'<memories source="{SOURCE}">\n{plain_lines([])}\n</memories>')
@@ -121,19 +121,19 @@ def test_each_memory_is_sent_once_and_all_again_after_a_trim() -> None:
 def test_a_changed_text_or_label_is_sent_again_and_a_later_date_is_not() -> None:
     context = RecallContext(1_000, words)
     context.push([scored("a", "port 1", when=1.0)])
-    told(context)
+    recalled(context)
     context.push([scored("a", "port 1", when=2.0)])
-    assert not told(context)
+    assert not recalled(context)
     context.push([scored("a", "port 2", when=2.0)])
     assert contents(context) == ["port 2"]
     context.push([scored("a", "port 2", when=2.0, label="its file has changed since")])
-    assert [entry["note"] for entry in told(context)] == ["its file has changed since"]
+    assert [entry["note"] for entry in recalled(context)] == ["its file has changed since"]
 
 
 def test_a_dropped_memory_is_not_sent_again() -> None:
     context = RecallContext(1_000, words)
     context.push([scored("a"), scored("b")])
-    told(context)
+    recalled(context)
     context.drop({"a"})
     context.repeat_after_trim()
     assert contents(context) == ["memory b"]

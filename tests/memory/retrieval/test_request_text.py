@@ -24,31 +24,35 @@ def session(tmp_path: Path) -> Session:
     return session
 
 
-def said(text: str, message: str = "") -> Candidate:
+def make_candidate(text: str, message: str = "") -> Candidate:
     where = Place(session="s", message=message) if message else None
     return Candidate(source="trimmed", id=text, text=text, where=where)
 
 
 def test_messages_in_the_window_count_with_text_and_arguments(session: Session) -> None:
     text = RequestText(session, [])
-    assert text.has(said(FIRST.upper())) and text.has(said("The heron is\na train"))
-    assert not text.has(said("the heron is a bird"))
-    assert text.has(said("put in other words", message="second"))
+    assert text.has(make_candidate(FIRST.upper())) and text.has(make_candidate("The heron is\na train"))
+    assert not text.has(make_candidate("the heron is a bird"))
+    assert text.has(make_candidate("put in other words", message="second"))
 
 
 def test_trimmed_or_shortened_messages_do_not_count(session: Session) -> None:
     session.add_trim(Trim(handle="t1", dropped=("first",), shrunk={"second": 0}))
     text = RequestText(session, [])
-    assert not text.has(said(FIRST)) and not text.has(said("the heron is a train", message="second"))
+    assert not text.has(make_candidate(FIRST)) and not text.has(
+        make_candidate("the heron is a train", message="second")
+    )
 
 
 def test_the_summary_counts_although_its_end_is_cut(session: Session) -> None:
     session.add_trim(Trim(handle="t1", dropped=("first",)))
     summary = f"Requests of the user:\n- {FIRST[:-6]}…"
-    assert RequestText(session, [summary]).has(said(FIRST))
-    assert not RequestText(session, [summary]).has(said("please move the parser of times into a file of its own"))
+    assert RequestText(session, [summary]).has(make_candidate(FIRST))
+    assert not RequestText(session, [summary]).has(
+        make_candidate("please move the parser of times into a file of its own")
+    )
 
 
 def test_without_a_session_only_the_other_texts_count() -> None:
-    assert RequestText(None, ["port 8443"]).has(said("port 8443"))
-    assert not RequestText(None, []).has(said("port 8443"))
+    assert RequestText(None, ["port 8443"]).has(make_candidate("port 8443"))
+    assert not RequestText(None, []).has(make_candidate("port 8443"))

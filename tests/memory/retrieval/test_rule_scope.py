@@ -17,25 +17,25 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def holding(project: Path, *contexts: str, start: str = "") -> list[str]:
+def find_applicable(project: Path, *contexts: str, start: str = "") -> list[str]:
     rules = [MemoryRecord(id="", confidence=0.8, kind="rule", content="r", context=context) for context in contexts]
     return [rule.context for rule in find_matching_rules(rules, project, project / start)]
 
 
 def test_rules_apply_to_existing_paths_and_everywhere(project: Path) -> None:
     there = ["", "*", "lib", "./lib/", "lib/core/main.py", "lib/**/*.py", "*.py"]
-    assert sorted(holding(project, *there)) == sorted(there)
-    assert holding(project, "gone/", "lib/core/other.py", "gone/**/*.py", "x" * 5_000, "nul\0") == []
+    assert sorted(find_applicable(project, *there)) == sorted(there)
+    assert find_applicable(project, "gone/", "lib/core/other.py", "gone/**/*.py", "x" * 5_000, "nul\0") == []
 
 
 def test_a_path_outside_the_project_never_applies(project: Path) -> None:
     (project / "link").symlink_to(project.parent / "outside")
-    assert holding(project, "../outside", "lib/../../outside", str(project.parent / "outside"), "link") == []
+    assert find_applicable(project, "../outside", "lib/../../outside", str(project.parent / "outside"), "link") == []
 
 
 def test_rules_nearest_to_the_start_folder_are_first(project: Path) -> None:
     contexts = ("docs/", "*", "lib/", "lib/core/", "lib/core/io/", "lib/net/")
-    assert holding(project, *contexts, start="lib/core") == [
+    assert find_applicable(project, *contexts, start="lib/core") == [
         "lib/core/",
         "lib/",
         "lib/core/io/",
@@ -43,8 +43,8 @@ def test_rules_nearest_to_the_start_folder_are_first(project: Path) -> None:
         "lib/net/",
         "docs/",
     ]
-    assert holding(project, *contexts)[0] == "*"
-    assert holding(project, *contexts, start="../outside")[0] == "*"
+    assert find_applicable(project, *contexts)[0] == "*"
+    assert find_applicable(project, *contexts, start="../outside")[0] == "*"
 
 
 def test_equally_near_rules_are_ordered_by_confidence_and_date(project: Path) -> None:

@@ -22,7 +22,7 @@ def time(tmp_path: Path) -> Time:
     return Time(tmp_path)
 
 
-def then(time: Time, at: float) -> list[str]:
+def contents_at(time: Time, at: float) -> list[str]:
     return [record.content for record in records_at(time.memories.versions(TYPED_KINDS), at)]
 
 
@@ -36,15 +36,15 @@ def discover(time: Time, text: str) -> str:
 
 def test_nothing_is_known_before_it_was_saved(time: Time) -> None:
     time.say("the gate code is blue")
-    assert (then(time, NOW - 1), then(time, NOW)) == ([], ["the gate code is blue"])
+    assert (contents_at(time, NOW - 1), contents_at(time, NOW)) == ([], ["the gate code is blue"])
 
 
 def test_a_replacement_counts_from_its_own_time(time: Time) -> None:
     time.say("the dev server listens on port 8080")
     before = time.passes()
     time.say("the dev server listens on port 8081")
-    assert then(time, before) == ["the dev server listens on port 8080"]
-    assert then(time, time.now) == ["the dev server listens on port 8081"]
+    assert contents_at(time, before) == ["the dev server listens on port 8080"]
+    assert contents_at(time, time.now) == ["the dev server listens on port 8081"]
     assert all(record.is_live for record in records_at(time.memories.versions(TYPED_KINDS), before))
 
 
@@ -54,15 +54,17 @@ def test_a_text_edited_twice_is_read_as_of_each_time(time: Time) -> None:
     time.memories.project.update(id, content="a giraffe")
     second = time.passes()
     time.memories.project.update(id, content="an okapi")
-    assert [then(time, at) for at in (first, second, time.now)] == [["a zebra"], ["a giraffe"], ["an okapi"]]
+    assert [contents_at(time, at) for at in (first, second, time.now)] == [["a zebra"], ["a giraffe"], ["an okapi"]]
 
 
 def test_a_merged_memory_had_another_text_before(time: Time) -> None:
     time.say("deploys run from the release branch every friday at noon sharp in the office")
     before = time.passes()
     assert time.say("deploys run from the release branch every friday at noon sharp in that office").action == "merged"
-    assert then(time, before) == ["deploys run from the release branch every friday at noon sharp in the office"]
-    assert then(time, time.now) == ["deploys run from the release branch every friday at noon sharp in that office"]
+    assert contents_at(time, before) == ["deploys run from the release branch every friday at noon sharp in the office"]
+    assert contents_at(time, time.now) == [
+        "deploys run from the release branch every friday at noon sharp in that office"
+    ]
 
 
 def test_a_forgotten_and_restored_memory_was_not_known_in_between(time: Time) -> None:
@@ -71,14 +73,14 @@ def test_a_forgotten_and_restored_memory_was_not_known_in_between(time: Time) ->
     time.memories.forget(id)
     gone = time.passes()
     time.memories.project.restore(id)
-    assert [then(time, at) for at in (before, gone, time.now)] == [["a zebra"], [], ["a zebra"]]
+    assert [contents_at(time, at) for at in (before, gone, time.now)] == [["a zebra"], [], ["a zebra"]]
 
 
 def test_a_memory_removed_by_compaction_was_known_before(time: Time) -> None:
     time.memories.add(MemoryDraft(content="an old note", kind="note", importance=0.3))
     before = time.passes(100)
     time.memories.compact()
-    assert (then(time, before), then(time, time.now)) == (["an old note"], [])
+    assert (contents_at(time, before), contents_at(time, time.now)) == (["an old note"], [])
 
 
 def test_an_undone_change_counts_as_never_made(time: Time) -> None:
@@ -89,7 +91,7 @@ def test_an_undone_change_counts_as_never_made(time: Time) -> None:
     change = time.logs.last()
     assert change is not None
     time.memories.revert(change)
-    assert then(time, between) == then(time, time.now) == ["the dev server listens on port 8080"]
+    assert contents_at(time, between) == contents_at(time, time.now) == ["the dev server listens on port 8080"]
 
 
 def test_a_preference_had_another_score_before(time: Time) -> None:
@@ -105,7 +107,7 @@ def test_a_moved_memory_keeps_its_earlier_texts(time: Time) -> None:
     before = time.passes()
     time.memories.project.update(id, content="a giraffe")
     time.memories.move(id, "user")
-    assert (then(time, before), then(time, time.now)) == (["a zebra"], ["a giraffe"])
+    assert (contents_at(time, before), contents_at(time, time.now)) == (["a zebra"], ["a giraffe"])
     assert [version.record.content for version in time.memories.history(id)] == ["a zebra", "a giraffe"]
 
 
@@ -153,7 +155,7 @@ def test_an_archived_record_without_an_end_was_known_until_its_last_use(tmp_path
     archive = time.memories.project.path.with_suffix(".archive.jsonl")
     archive.parent.mkdir(parents=True)
     archive.write_bytes(old.replace(b'"updated":1800000000.0', b'"updated":%d' % (NOW + DAY)) + b"\n")
-    assert (then(time, NOW), then(time, NOW + 2 * DAY)) == (["a zebra"], [])
+    assert (contents_at(time, NOW), contents_at(time, NOW + 2 * DAY)) == (["a zebra"], [])
     assert [one.content for one in time.memories.project.archived()] == ["a zebra"]
 
 
@@ -171,7 +173,7 @@ def test_a_process_killed_between_log_and_journal_leaves_no_false_version(time: 
     )
     time.logs.project.append(*change)
     assert [version.record.content for version in TypedStore(store.path).versions()] == ["a zebra"]
-    assert then(time, at) == then(time, time.now) == ["a zebra"]
+    assert contents_at(time, at) == contents_at(time, time.now) == ["a zebra"]
 
 
 def test_confirming_and_using_create_no_version(time: Time) -> None:

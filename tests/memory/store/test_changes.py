@@ -17,12 +17,12 @@ def time(tmp_path: Path) -> Time:
     return Time(tmp_path)
 
 
-def told(time: Time) -> list[MemoryChange]:
+def changes_of(time: Time) -> list[MemoryChange]:
     return list_changes((*time.memories.versions(TYPED_KINDS), *time.ltm.versions()))
 
 
-def doings(time: Time) -> list[tuple[str, str]]:
-    return [(one.what, one.text) for one in told(time)]
+def actions_of(time: Time) -> list[tuple[str, str]]:
+    return [(one.what, one.text) for one in changes_of(time)]
 
 
 def undo(time: Time) -> None:
@@ -37,19 +37,19 @@ def test_changes_of_a_memory_are_listed_newest_first(time: Time) -> None:
     time.memories.forget(id)
     time.passes()
     time.memories.project.restore(id)
-    assert doings(time) == [
+    assert actions_of(time) == [
         ("restored", "a giraffe"), ("archived", "a giraffe"), ("changed", "a giraffe"), ("learned", "a zebra"),
     ]  # fmt: skip
-    changed = told(time)[2]
+    changed = changes_of(time)[2]
     assert (changed.before, changed.by, changed.kind) == ("a zebra", "model", "fact")
-    assert told(time)[1].because == "forgotten"
+    assert changes_of(time)[1].because == "forgotten"
 
 
 def test_a_replacement_is_listed_with_the_replaced_text(time: Time) -> None:
     time.say(AT.format(8080))
     time.passes()
     time.say(AT.format(8081))
-    assert [(one.what, one.text[-4:], one.before[-4:]) for one in told(time)] == [
+    assert [(one.what, one.text[-4:], one.before[-4:]) for one in changes_of(time)] == [
         ("superseded", "8081", "8080"), ("learned", "8080", ""),
     ]  # fmt: skip
 
@@ -61,7 +61,7 @@ def test_rejected_contradictions_and_dropped_memories_are_listed(time: Time) -> 
         time.say(AT.format(port), "tool", 0.5)
     time.passes()
     time.say(AT.format(8085), "tool", 0.1)
-    assert [(one.what, one.because, one.text[-4:]) for one in told(time)] == [
+    assert [(one.what, one.because, one.text[-4:]) for one in changes_of(time)] == [
         ("dropped", "", "8085"),
         ("archived", "outweighed", "8081"),
         ("variant", "", "8084"),
@@ -76,7 +76,7 @@ def test_an_undone_change_is_listed_as_undone(time: Time) -> None:
     time.say("a zebra")
     time.passes()
     undo(time)
-    assert doings(time) == [("undone", "a zebra"), ("learned", "a zebra")]
+    assert actions_of(time) == [("undone", "a zebra"), ("learned", "a zebra")]
 
 
 def test_compaction_and_a_preference_rated_again_are_listed(time: Time) -> None:
@@ -85,7 +85,7 @@ def test_compaction_and_a_preference_rated_again_are_listed(time: Time) -> None:
     time.passes(100)
     time.preferences.add("tabs", score=2, explicit=True)
     time.memories.compact()
-    found = {(one.what, one.text, one.because, one.score) for one in told(time)}
+    found = {(one.what, one.text, one.because, one.score) for one in changes_of(time)}
     assert ("changed", "tabs", "", 2.0) in found
     assert ("archived", "an old note", "faded", None) in found
 
@@ -102,7 +102,7 @@ def test_changes_of_the_project_knowledge_are_listed(time: Time) -> None:
     time.ltm.forget([id])
     time.passes()
     undo(time)
-    assert [(one.what, one.text, one.because) for one in told(time)] == [
+    assert [(one.what, one.text, one.because) for one in changes_of(time)] == [
         ("archived", "Doubtful", "uncertain"),
         ("learned", "Doubtful", ""),
         ("changed", "Config is TOML", ""),
@@ -115,10 +115,10 @@ def test_a_moved_memory_is_listed_as_saved_once(time: Time) -> None:
     time.passes()
     time.memories.project.update(id, content="a giraffe")
     time.memories.move(id, "user")
-    assert doings(time) == [("changed", "a giraffe"), ("learned", "a zebra")]
+    assert actions_of(time) == [("changed", "a giraffe"), ("learned", "a zebra")]
 
 
 def test_more_changes_are_listed_than_the_undo_log_holds(time: Time) -> None:
     for number in range(210):
         time.memories.project.remember(f"{number}alpha {number}beta {number}gamma", "fact")
-    assert len(told(time)) == 210
+    assert len(changes_of(time)) == 210

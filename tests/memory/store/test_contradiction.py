@@ -15,7 +15,7 @@ def time(tmp_path: Path) -> Time:
     return Time(tmp_path)
 
 
-def holding(time: Time) -> list[str]:
+def active_facts(time: Time) -> list[str]:
     return [record.content[-4:] for record in time.memories.project.index.of_kind("fact")]
 
 
@@ -45,7 +45,7 @@ def test_author_and_confidence_decide(
     time.say(AT.format(8080), *known)
     done = time.say(AT.format(8081), *new)
     assert (done.action, done.other and done.other.content) == (action, AT.format(8080))
-    assert holding(time) == ["8081" if action == "superseded" else "8080"]
+    assert active_facts(time) == ["8081" if action == "superseded" else "8080"]
 
 
 @pytest.mark.parametrize(("who", "sure"), [("user", 1.0), ("model", 0.8), ("tool", 0.6)])
@@ -79,7 +79,7 @@ def test_three_variants_are_kept_then_the_weakest_is_dropped(time: Time) -> None
     before = time.logs.last()
     assert time.say(AT.format(8085), "tool", 0.1).action == "dropped"
     assert time.logs.last() == before, "there is no change to undo"
-    assert (holding(time), variants(time, id)) == (["8080"], ["8081", "8083", "8084"])
+    assert (active_facts(time), variants(time, id)) == (["8080"], ["8081", "8083", "8084"])
     endings = {version.record.content[-4:] for version in time.memories.history(id)}
     assert endings == {"8080", "8081", "8082", "8083", "8084", "8085"}, "no statement is lost"
 
@@ -99,7 +99,7 @@ def test_a_variant_confirmed_by_the_user_becomes_active_and_the_others_its_varia
     time.say(AT.format(8082), "tool")
     done = time.say(AT.format(8081))
     assert (done.action, done.other and done.other.id) == ("superseded", old.id)
-    assert (holding(time), variants(time, done.record.id)) == (["8081"], ["8082"])
+    assert (active_facts(time), variants(time, done.record.id)) == (["8081"], ["8082"])
 
 
 def test_a_variant_repeated_by_no_better_source_stays_a_variant(time: Time) -> None:
@@ -107,7 +107,7 @@ def test_a_variant_repeated_by_no_better_source_stays_a_variant(time: Time) -> N
     first = time.say(AT.format(8081), "tool").record
     again = time.say(AT.format(8081), "model")
     assert (again.action, again.record.id, again.record.confidence) == ("variant", first.id, 0.8)
-    assert (holding(time), variants(time, id)) == (["8080"], ["8081"])
+    assert (active_facts(time), variants(time, id)) == (["8080"], ["8081"])
 
 
 def test_variants_pass_to_the_replacement_of_their_memory(time: Time) -> None:
@@ -125,7 +125,7 @@ def test_variants_are_forgotten_and_restored_with_their_memory(time: Time) -> No
     change = time.logs.last()
     assert change is not None
     time.memories.revert(change)
-    assert (holding(time), variants(time, id)) == (["8080"], ["8081"])
+    assert (active_facts(time), variants(time, id)) == (["8080"], ["8081"])
 
 
 @pytest.mark.parametrize("who", ["user", "model", "tool"])

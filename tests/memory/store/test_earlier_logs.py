@@ -41,7 +41,7 @@ def undo(time: Time) -> str:
     return undo_last(time.logs, time.memories.revert)
 
 
-def said(time: Time) -> set[str]:
+def live_texts(time: Time) -> set[str]:
     return {entry.content for entry in time.ltm.read().entries} | {
         one.content for one in time.memories.records(TYPED_KINDS)
     }
@@ -59,7 +59,7 @@ LIVE = {
 
 
 def test_live_archived_and_stated_memories_are_read(time: Time, earlier: dict[Path, bytes]) -> None:
-    assert said(time) == LIVE
+    assert live_texts(time) == LIVE
     assert [entry.content for entry in time.ltm.archived()] == ["Logs go to stderr"]
     assert [record.content for record in time.memories.project.archived()] == ["the office has a giraffe"]
     first = time.now - 97 * DAY
@@ -75,13 +75,13 @@ def test_live_archived_and_stated_memories_are_read(time: Time, earlier: dict[Pa
 
 def test_every_earlier_change_is_undone_and_the_earlier_files_are_kept(time: Time, earlier: dict[Path, bytes]) -> None:
     assert undo(time).startswith("Undone: the sleep of Monday, 3 changes")
-    assert said(time) == LIVE - {"no tabs", "releases happen on Tuesdays", "user works in Berlin"}
+    assert live_texts(time) == LIVE - {"no tabs", "releases happen on Tuesdays", "user works in Berlin"}
     reports: list[str] = []
     with pytest.raises(UserError, match="nothing to undo"):
         while True:
             reports.append(undo(time))
     assert len(reports) == 15
-    assert said(time) == set()
+    assert live_texts(time) == set()
     assert time.ltm.archived() == ()
     assert unchanged(earlier)
 
@@ -92,7 +92,7 @@ def test_undoing_a_restore_archives_the_memory_again(time: Time, earlier: dict[P
     assert [entry.content for entry in time.ltm.archived()] == ["Tests run on Python 3.11", "Logs go to stderr"]
     undo(time)
     assert [entry.content for entry in time.ltm.archived()] == ["Logs go to stderr"]
-    assert "Tests run on Python 3.11" in said(time)
+    assert "Tests run on Python 3.11" in live_texts(time)
     assert unchanged(earlier)
 
 
@@ -106,7 +106,7 @@ def test_an_archived_memory_can_be_restored_and_forgotten_again(time: Time, earl
     assert time.memories.project.restore(time.memories.project.archived()[0].id).content == "the office has a giraffe"
     for _ in range(4):
         undo(time)
-    assert said(time) == LIVE
+    assert live_texts(time) == LIVE
     assert [entry.content for entry in time.ltm.archived()] == ["Logs go to stderr"]
     assert unchanged(earlier)
 
@@ -120,7 +120,7 @@ def test_deleting_the_log_returns_to_the_state_of_the_earlier_version(
     for log in (time.logs.project.path, time.logs.user.path):
         log.unlink(missing_ok=True)
     again = Time(tmp_path)
-    assert (said(again), len(again.ltm.versions()), again.ltm.archived()) == (LIVE, versions, archived)
+    assert (live_texts(again), len(again.ltm.versions()), again.ltm.archived()) == (LIVE, versions, archived)
     assert unchanged(earlier)
 
 

@@ -19,7 +19,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "project" / ".clio" / "ltm.json"
 
 
-def said(path: Path, *examples: str) -> MemoryRecord:
+def add_pattern(path: Path, *examples: str) -> MemoryRecord:
     return add(ltm(path), "pattern", "p", examples=examples).record
 
 
@@ -31,7 +31,7 @@ def state(path: Path) -> Freshness:
 
 def test_an_entry_is_fresh_until_a_file_changes(path: Path) -> None:
     source = path.parent.parent / "src" / "a.py"
-    said(path, "src/a.py", "src/b.py")
+    add_pattern(path, "src/a.py", "src/b.py")
     assert state(path) == "fresh"
     source.write_text("other\n", encoding="utf-8")
     assert state(path) == "drifted"
@@ -44,7 +44,7 @@ def test_an_entry_is_fresh_until_a_file_changes(path: Path) -> None:
 
 
 def test_examples_are_saved_as_a_list_of_paths(path: Path) -> None:
-    said(path, "src/a.py", "missing.py")
+    add_pattern(path, "src/a.py", "missing.py")
     (raw,) = read_json(path)["patterns"]["code_patterns"]
     assert raw["examples"] == ["src/a.py", "missing.py"]
     assert list(raw["example_hashes"]) == ["src/a.py"]
@@ -52,34 +52,34 @@ def test_examples_are_saved_as_a_list_of_paths(path: Path) -> None:
 
 
 def test_a_renamed_file_is_missing(path: Path) -> None:
-    said(path, "src/a.py")
+    add_pattern(path, "src/a.py")
     (path.parent.parent / "src" / "a.py").rename(path.parent.parent / "src" / "c.py")
     assert state(path) == "gone"
 
 
 def test_an_entry_stated_again_gets_the_current_hashes(path: Path) -> None:
-    said(path, "src/a.py", "src/b.py")
+    add_pattern(path, "src/a.py", "src/b.py")
     (path.parent.parent / "src" / "a.py").write_text("other\n", encoding="utf-8")
     (path.parent.parent / "src" / "b.py").unlink()
-    said(path)
+    add_pattern(path)
     assert state(path) == "drifted"
     (raw,) = read_json(path)["patterns"]["code_patterns"]
     assert sorted(raw["example_hashes"]) == ["src/a.py", "src/b.py"]
-    ltm(path).update(said(path).id, examples=("src/a.py",))
+    ltm(path).update(add_pattern(path).id, examples=("src/a.py",))
     assert state(path) == "fresh"
-    ltm(path).update(said(path).id, examples=())
+    ltm(path).update(add_pattern(path).id, examples=())
     assert state(path) == "unbound"
     assert "example_hashes" not in read_json(path)["patterns"]["code_patterns"][0]
 
 
 @pytest.mark.parametrize("example", ["src/a.py:1", "src/a.py:1-20", "./src/a.py", "src/../src/a.py"])
 def test_a_file_is_recognized_by_any_of_its_paths(path: Path, example: str) -> None:
-    said(path, example)
+    add_pattern(path, example)
     assert state(path) == "fresh"
 
 
 def test_an_absolute_path_inside_the_project_is_accepted(path: Path) -> None:
-    said(path, str(path.parent.parent / "src" / "a.py"))
+    add_pattern(path, str(path.parent.parent / "src" / "a.py"))
     assert state(path) == "fresh"
 
 
@@ -92,19 +92,21 @@ def test_files_outside_the_project_are_never_opened(path: Path, tmp_path: Path) 
     (project / "circle").symlink_to(project / "circle")
     os.mkfifo(project / "pipe")
     (project / "large").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
-    said(path, "link", "circle", "pipe", "large", "src", "../secret", str(outside), "x" * 5_000, "nul\0", "missing")
+    add_pattern(
+        path, "link", "circle", "pipe", "large", "src", "../secret", str(outside), "x" * 5_000, "nul\0", "missing"
+    )
     assert state(path) == "unbound"
 
 
 def test_a_file_that_became_too_large_has_changed(path: Path) -> None:
-    said(path, "src/a.py")
+    add_pattern(path, "src/a.py")
     (path.parent.parent / "src" / "a.py").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     assert state(path) == "drifted"
 
 
 def test_a_link_inside_the_project_counts_as_its_target(path: Path) -> None:
     (path.parent.parent / "link.py").symlink_to("src/a.py")
-    said(path, "link.py")
+    add_pattern(path, "link.py")
     assert state(path) == "fresh"
 
 

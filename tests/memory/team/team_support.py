@@ -52,7 +52,7 @@ class Member:
         return {str(path.relative_to(self.folder.path)): path.read_bytes() for path in found}
 
 
-def said(
+def make_file(
     text: str,
     *,
     by: str = "Ann",

@@ -9,7 +9,7 @@ import pytest
 from clio.errors import NewerDocument
 from clio.memory.team import folder as folder_module
 from clio.memory.team.folder import MAX_BYTES
-from tests.memory.team.team_support import NOW, Member, said
+from tests.memory.team.team_support import NOW, Member, make_file
 
 NAME = "d-abc123.0123456789abcdef"
 
@@ -54,7 +54,7 @@ DEEP = b'{"entry": {"fact": "x", "more": ' + b"[" * 50_000 + b"]" * 50_000 + b"}
     ],
 )
 def test_an_invalid_file_is_skipped_and_named(member: Member, data: bytes, why: str) -> None:
-    member.gets(*said("a good one"))
+    member.gets(*make_file("a good one"))
     path = put(member, data)
     for _ in range(2):  # the second time from the cache
         assert member.texts() == ["a good one"]
@@ -123,7 +123,7 @@ def test_both_sides_of_a_manual_merge_are_accepted(member: Member) -> None:
 
 def test_there_are_limits(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
-        member.gets(*said(f"fact {number}", at=NOW + number))
+        member.gets(*make_file(f"fact {number}", at=NOW + number))
     monkeypatch.setattr(folder_module, "MAX_FILES", 4)
     found = member.folder.read()
     assert (len(found.statements), len(found.problems)) == (4, 1)
@@ -136,7 +136,7 @@ def test_there_are_limits(member: Member, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_folder_deleted_by_another_process_is_empty(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
-    member.gets(*said("fact"))
+    member.gets(*make_file("fact"))
     is_folder = folder_module._is_folder
 
     def delete_after_the_check(path: Path) -> bool:
@@ -157,7 +157,7 @@ def test_a_later_format_is_refused(member: Member) -> None:
 
 def test_the_cache_may_be_missing_wrong_or_damaged(member: Member) -> None:
     for number in range(70):
-        member.gets(*said(f"fact {number}", at=NOW + number))
+        member.gets(*make_file(f"fact {number}", at=NOW + number))
     cache = member.ltm.parent / "cache" / "ltm.team"
     assert len(member.texts()) == 70
     assert cache.exists()
@@ -171,20 +171,20 @@ def test_the_cache_may_be_missing_wrong_or_damaged(member: Member) -> None:
 
 
 def test_a_file_has_one_key_per_line_in_order() -> None:
-    _, data = said("The port is 8080", by="Ann")
+    _, data = make_file("The port is 8080", by="Ann")
     assert data.decode() == (
         '{\n "by": "Ann",\n "entry": {\n  "confidence": 0.8,\n  "fact": "The port is 8080",\n  "id": "d-abc123",\n'
         '  "timestamp": 1800000000.0\n },\n "said": 1800000000.0\n}\n'
     )
-    assert said("The port is 8080", by="Ann") == said("The port is 8080", by="Ann")
-    assert said("The port is 8080", by="Bob")[0].name != said("The port is 8080", by="Ann")[0].name
+    assert make_file("The port is 8080", by="Ann") == make_file("The port is 8080", by="Ann")
+    assert make_file("The port is 8080", by="Bob")[0].name != make_file("The port is 8080", by="Ann")[0].name
 
 
 def test_a_file_without_effect_is_deleted_when_it_is_old(member: Member) -> None:
-    member.gets(*said("stays"))
+    member.gets(*make_file("stays"))
     member.memory.update(member.entry("stays").id, content="stays, changed")
     member.memory.forget([member.memory.read().entries[0].id])
-    member.gets(*said("another"))
+    member.gets(*make_file("another"))
     assert member.sharing.tidy(days=1) == 0
     for path in member.folder.path.rglob("*"):
         os.utime(path, (NOW - 10**9, NOW - 10**9))

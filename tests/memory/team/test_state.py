@@ -16,7 +16,7 @@ from clio.memory.team.folder import (
     format_month,
     get_month_start,
 )
-from tests.memory.team.team_support import NOW, again, said
+from tests.memory.team.team_support import NOW, again, make_file
 
 NOTHING_FORGOTTEN: frozenset[str] = frozenset()
 
@@ -29,7 +29,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Statement], frozenset[str]]:
         former = draw(st.sampled_from([None, *found]))
         by = draw(st.sampled_from(["Ann", "Bob", ""]))
         text = f"fact {draw(st.integers(0, 5))}"
-        found.append(again(*said(text, by=by, at=NOW + number, after=former, count=draw(st.integers(1, 9)))))
+        found.append(again(*make_file(text, by=by, at=NOW + number, after=former, count=draw(st.integers(1, 9)))))
     firsts = [one.name for one in found if not one.origins]
     return found, frozenset(draw(st.lists(st.sampled_from(firsts), max_size=2)))
 
@@ -89,7 +89,10 @@ def test_emptied_files_change_nothing_that_is_live(history: tuple[list[Statement
 
 
 def test_the_same_text_of_two_members_is_one_entry_under_both_names() -> None:
-    one, two = said("The port is 8080", by="Ann"), said("the port is 8080.", by="Bob", at=NOW + 1, examples=["a.py"])
+    one, two = (
+        make_file("The port is 8080", by="Ann"),
+        make_file("the port is 8080.", by="Bob", at=NOW + 1, examples=["a.py"]),
+    )
     [found] = known([again(*two), again(*one)])
     assert (
         copy_shared_entry(found, NOW + 1_000)["fact"],
@@ -100,7 +103,7 @@ def test_the_same_text_of_two_members_is_one_entry_under_both_names() -> None:
         ("Ann", "Bob"),
         ["a.py"],
     )
-    changed = again(*said("The port is 8081", by="Cy", at=NOW + 2, after=again(*one)))
+    changed = again(*make_file("The port is 8081", by="Cy", at=NOW + 2, after=again(*one)))
     assert [copy_shared_entry(one, NOW + 1_000)["fact"] for one in known([again(*one), again(*two), changed])] == [
         "the port is 8080.",
         "The port is 8081",
@@ -109,13 +112,13 @@ def test_the_same_text_of_two_members_is_one_entry_under_both_names() -> None:
 
 
 def test_an_entry_of_two_origins_ends_when_both_are_forgotten() -> None:
-    one, two = again(*said("a", by="Ann")), again(*said("a", by="Bob"))
+    one, two = again(*make_file("a", by="Ann")), again(*make_file("a", by="Bob"))
     assert known([one, two], frozenset({one.name}))[0].by == ("Bob",)
     assert known([one, two], frozenset({one.name, two.name})) == []
 
 
 def test_no_statement_can_claim_a_future_time_or_too_many_confirmations() -> None:
-    one = again(*said("a", at=NOW + 10**9, count=10**9, updated=NOW + 10**9))
+    one = again(*make_file("a", at=NOW + 10**9, count=10**9, updated=NOW + 10**9))
     [found] = known([one])
     assert (
         copy_shared_entry(found, NOW + 1_000)["timestamp"],
@@ -125,7 +128,7 @@ def test_no_statement_can_claim_a_future_time_or_too_many_confirmations() -> Non
 
 
 def test_a_confirmation_counts_from_its_month() -> None:
-    one = again(*said("a", at=get_month_start("2026-11") + 100))
+    one = again(*make_file("a", at=get_month_start("2026-11") + 100))
     later = get_month_start("2027-01")
     [found] = find_living([one], NOTHING_FORGOTTEN, {one.name: "2027-01"})
     assert copy_shared_entry(found, later + 5)["updated"] == later

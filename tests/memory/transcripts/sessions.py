@@ -6,7 +6,7 @@ from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, User
 from clio.sessions.store import SessionStore
 
 
-def said(*words: str) -> list[Message]:
+def make_messages(*words: str) -> list[Message]:
     """Return messages of user and model, in turn."""
     return [
         AssistantMessage(content=text) if number % 2 else UserMessage(content=text) for number, text in enumerate(words)

@@ -51,7 +51,7 @@ HOSTILE = [
 ]
 
 
-def said(session: str, *texts: str, title: str = "", at: float = 1.0, stamp: str = "1") -> SessionDoc:
+def make_session(session: str, *texts: str, title: str = "", at: float = 1.0, stamp: str = "1") -> SessionDoc:
     """Return a session of these turns, user and assistant alternating; their ids are the session's and a number."""
     turns = tuple(
         TurnDoc(message_id=f"{session}-{number}", role="assistant" if number % 2 else "user", created=at, text=text)
@@ -80,13 +80,17 @@ def index_of(*docs: SessionDoc) -> RecallIndex:
 )
 def test_a_session_is_found_by_words_that_only_a_tool_printed(query: str) -> None:
     printed = called("a", "ran the tests → exit 1", "panic: untethered glyph run in line 4")
-    index = index_of(printed, said("b", "which session was that?", "a warning is no error"), said("c", "hello"))
+    index = index_of(
+        printed, make_session("b", "which session was that?", "a warning is no error"), make_session("c", "hello")
+    )
     first, *_ = index.search(query)
     assert first.session_id == "a" and [passage.message_id for passage in first.passages] == ["a-0"]
 
 
 def test_a_near_vector_finds_a_turn_that_shares_no_word_unless_it_is_left_out() -> None:
-    index = index_of(said("a", "the automobile is broken"), said("b", "my car wash"), said("c", "a kitten"))
+    index = index_of(
+        make_session("a", "the automobile is broken"), make_session("b", "my car wash"), make_session("c", "a kitten")
+    )
     near = {("a", "a-0"): 0.9, ("c", "c-0"): 0.2, ("gone", "x"): 0.8}
     found = [hit.id for hit in index.search_turns("car engine", near=near)]
     assert found[:2] == ["b-0", "a-0"]
@@ -110,7 +114,9 @@ def work(session: str, *steps: str) -> SessionDoc:
 )
 def test_near_vectors_change_nothing_for_sessions_of_work_quoted_words_and_dates(query: str) -> None:
     steps = [f"I changed the parser; its cache number {number} is new" for number in range(10)]
-    conversation = said("talk", "the plan", "a parser cache it is", *[f"parser cache {number}" for number in range(10)])
+    conversation = make_session(
+        "talk", "the plan", "a parser cache it is", *[f"parser cache {number}" for number in range(10)]
+    )
     index = index_of(work("work", *steps)) if "March" not in query and '"' not in query else index_of(conversation)
     near = {("work", "work-0"): 0.9, ("talk", "talk-0"): 0.9}
     with_vectors, without = index.search_turns(query, near=near), index.search_turns(query)
@@ -140,15 +146,21 @@ def test_a_question_similar_to_the_query_raises_neither_itself_nor_what_follows(
 
 
 def test_a_query_is_covered_by_at_most_all_of_its_words() -> None:
-    index = index_of(called("a", "ran the tests → exit 1", "panic: untethered glyph run"), said("b", "hello there"))
+    index = index_of(
+        called("a", "ran the tests → exit 1", "panic: untethered glyph run"), make_session("b", "hello there")
+    )
     found = index.search_turns("the session with the panic about an untethered glyph")
     assert found and all(hit.engine.covered <= 1.0 for hit in found)
 
 
 def test_in_a_query_for_a_session_all_its_turns_count_together() -> None:
-    work = said("work", "the importer, please", "I look at it", "go on", "repaired; it did not read all of the rows")
-    later = said("later", "for the notes: the importer is new, and so is the way in which it reads rows", at=2.0)
-    index = index_of(work, later, said("other", "I repaired the lamp", "a poem"))
+    work = make_session(
+        "work", "the importer, please", "I look at it", "go on", "repaired; it did not read all of the rows"
+    )
+    later = make_session(
+        "later", "for the notes: the importer is new, and so is the way in which it reads rows", at=2.0
+    )
+    index = index_of(work, later, make_session("other", "I repaired the lamp", "a poem"))
     asked = index.search_turns("which session repaired the rows of the importer?")
     assert asked[0].where.session == "work"
     # Each turn represents its session, so all of them have the session's confidence.
@@ -162,8 +174,10 @@ def test_in_a_query_for_a_session_all_its_turns_count_together() -> None:
 def test_a_query_about_the_user_prefers_what_the_user_said_of_themselves() -> None:
     message = "Suggest shelves for the hall. By the way, I moved my savings to a bank near the hall."
     long = "A bank has savings plans. Compare each bank and its savings, and ask the bank about fees."
-    conversation = said("a", message, "Shelves fit above the door.", "how does a bank pay interest on savings", long)
-    index = index_of(conversation, said("b", "hello", "a poem"))
+    conversation = make_session(
+        "a", message, "Shelves fit above the door.", "how does a bank pay interest on savings", long
+    )
+    index = index_of(conversation, make_session("b", "hello", "a poem"))
     assert turns(index, "to which bank did I move my savings?")[0] == "a-0"
     assert turns(index, "which bank pays interest on savings?")[0] != "a-0"
 
@@ -182,20 +196,26 @@ def sessions(index: RecallIndex, query: str) -> list[str]:
 
 
 def test_the_text_of_turns_is_found() -> None:
-    index = index_of(said("a", "why does the parser fail?", "the cache is stale"), said("b", "write a poem"))
+    index = index_of(
+        make_session("a", "why does the parser fail?", "the cache is stale"), make_session("b", "write a poem")
+    )
     (hit,) = index.search("parser")
     assert (hit.session_id, hit.passages[0].message_id, hit.passages[0].role) == ("a", "a-0", "user")
     assert hit.passages[0].snippet == "why does the parser fail?"
 
 
 def test_without_a_common_word_there_is_no_result() -> None:
-    index = index_of(said("a", "the parser fails"), said("b", "the cache is stale"))
+    index = index_of(make_session("a", "the parser fails"), make_session("b", "the cache is stale"))
     assert index.search("zeppelin") == ()
     assert turns(index, "zeppelin") == []
 
 
 def test_the_order_of_the_words_does_not_matter() -> None:
-    index = index_of(said("a", "the parser loses its cache on reload"), said("b", "a cache"), said("c", "the parser"))
+    index = index_of(
+        make_session("a", "the parser loses its cache on reload"),
+        make_session("b", "a cache"),
+        make_session("c", "the parser"),
+    )
     assert sessions(index, "reload cache parser")[0] == sessions(index, "parser reload cache")[0] == "a"
     assert set(sessions(index, "reload cache parser")) == set(sessions(index, "parser cache reload"))
 
@@ -203,7 +223,8 @@ def test_the_order_of_the_words_does_not_matter() -> None:
 def test_the_exact_words_come_first() -> None:
     scattered = "cache the parser, the parser, reload the parser cache, cache the reload"
     index = index_of(
-        said("a", scattered, at=9.0, title="parser cache reload"), said("b", "we saw parser cache reload once")
+        make_session("a", scattered, at=9.0, title="parser cache reload"),
+        make_session("b", "we saw parser cache reload once"),
     )
     assert sessions(index, "parser cache reload")[0] == "b"
     assert turns(index, "parser cache reload")[0] == "b-0"
@@ -213,16 +234,16 @@ def test_the_exact_words_come_first() -> None:
 def test_the_exact_words_are_found_among_many_passages_with_all_of_them() -> None:
     scattered = ["reload cache parser " * 3 + f"number {number}" for number in range(20)]
     long = "we saw parser cache reload once, " + "and then something else happened " * 20
-    index = index_of(*(said(f"a{number}", *scattered) for number in range(30)), said("b", long))
+    index = index_of(*(make_session(f"a{number}", *scattered) for number in range(30)), make_session("b", long))
     assert sessions(index, "parser cache reload")[0] == "b"
     assert turns(index, "parser cache reload")[0] == "b-0"
 
 
 def test_a_title_raises_its_session_and_is_a_result_alone() -> None:
     index = index_of(
-        said("a", "the parser fails"),
-        said("b", "the parser fails", title="parser work"),
-        said("c", "hello", title="zorg"),
+        make_session("a", "the parser fails"),
+        make_session("b", "the parser fails", title="parser work"),
+        make_session("c", "hello", title="zorg"),
     )
     assert sessions(index, "parser") == ["b", "a"]
     assert [hit.passages[0].snippet for hit in index.search("zorg")] == ["hello"]
@@ -230,13 +251,13 @@ def test_a_title_raises_its_session_and_is_a_result_alone() -> None:
 
 
 def test_of_equal_results_the_newest_comes_first() -> None:
-    index = index_of(*(said(f"s{at}", "the parser fails", at=float(at)) for at in (2, 3, 1)))
+    index = index_of(*(make_session(f"s{at}", "the parser fails", at=float(at)) for at in (2, 3, 1)))
     assert sessions(index, "parser") == ["s3", "s2", "s1"]
     assert turns(index, "parser") == ["s3-0", "s2-0", "s1-0"]
 
 
 def test_limits_are_respected() -> None:
-    index = index_of(*(said(f"s{number}", *["the parser", "x"] * 9) for number in range(9)))
+    index = index_of(*(make_session(f"s{number}", *["the parser", "x"] * 9) for number in range(9)))
     assert len(index.search("parser", limit=4)) == 4
     assert [len(hit.passages) for hit in index.search("parser", limit=2, passages=3)] == [3, 3]
     assert len(turns(index, "parser", limit=7)) == 7
@@ -246,7 +267,7 @@ def test_limits_are_respected() -> None:
 
 
 def test_neighbouring_turns_of_a_session_are_merged() -> None:
-    index = index_of(said("a", "zorg one", "zorg two", "zorg three", "else", "else", "else", "zorg four"))
+    index = index_of(make_session("a", "zorg one", "zorg two", "zorg three", "else", "else", "else", "zorg four"))
     (hit,) = index.search("zorg")
     places = sorted(int(passage.message_id[2:]) for passage in hit.passages)
     assert all(later - earlier > 1 for earlier, later in pairwise(places))
@@ -254,26 +275,28 @@ def test_neighbouring_turns_of_a_session_are_merged() -> None:
 
 
 def test_an_answer_next_to_the_question_is_found() -> None:
-    index = index_of(said("a", "where is the zorg lever?", "in the cellar"), said("b", "the weather"))
+    index = index_of(make_session("a", "where is the zorg lever?", "in the cellar"), make_session("b", "the weather"))
     assert "a-1" in turns(index, "zorg lever")
 
 
 def test_excluded_sessions_are_left_out_however_well_they_match() -> None:
-    index = index_of(said("a", *["zorg"] * 600), said("b", "a single zorg among many other words"))
+    index = index_of(make_session("a", *["zorg"] * 600), make_session("b", "a single zorg among many other words"))
     (hit,) = index.search("zorg", exclude=frozenset({"a"}))
     assert hit.session_id == "b"
     assert index.search("zorg", exclude=frozenset({"a", "b", "unknown"})) == ()
 
 
 def test_quoted_words_must_be_adjacent() -> None:
-    index = index_of(said("a", "the session was not found"), said("b", "session not found"))
+    index = index_of(make_session("a", "the session was not found"), make_session("b", "session not found"))
     assert sessions(index, '"session not found"') == ["b"]
     assert sessions(index, '"sessions not found"') == ["b"]
     assert set(sessions(index, "session found")) == {"a", "b"}
 
 
 def test_outputs_are_found_only_on_request() -> None:
-    index = index_of(called("a", "shell: pytest", "Traceback: zorg missing " + "line " * 400), said("b", "zorg"))
+    index = index_of(
+        called("a", "shell: pytest", "Traceback: zorg missing " + "line " * 400), make_session("b", "zorg")
+    )
     assert sessions(index, "zorg") == ["b"]
     (hit,) = index.search("zorg in:output")
     assert (hit.session_id, hit.passages[0].message_id) == ("a", "a-1")
@@ -288,33 +311,41 @@ def test_an_output_with_all_words_ranks_before_one_with_some() -> None:
 
 
 def test_identifiers_are_found_as_a_whole_and_by_parts() -> None:
-    index = index_of(said("a", "see ToolRunner.parse_args in clio/agent/tool_runner.py"), said("b", "a tool"))
+    index = index_of(
+        make_session("a", "see ToolRunner.parse_args in clio/agent/tool_runner.py"), make_session("b", "a tool")
+    )
     for query in ("ToolRunner", "toolrunner", "tool runner", "tool_runner.py", "parse_args", "parseArgs", "parse args"):
         assert sessions(index, query)[0] == "a", query
 
 
 def test_other_scripts_and_accents_are_found() -> None:
-    index = index_of(said("a", "検索の索引を作る"), said("b", "la fenêtre est cassée"), said("c", "поиск по сессиям"))
+    index = index_of(
+        make_session("a", "検索の索引を作る"),
+        make_session("b", "la fenêtre est cassée"),
+        make_session("c", "поиск по сессиям"),
+    )
     assert sessions(index, "索引") == ["a"]
     assert sessions(index, "fenetre") == ["b"]
     assert sessions(index, "СЕССИЯМ") == ["c"]
 
 
 def test_a_query_of_stop_words_only_still_works() -> None:
-    index = index_of(said("a", "what was it"), said("b", "nothing"))
+    index = index_of(make_session("a", "what was it"), make_session("b", "nothing"))
     assert sessions(index, "what was it") == ["a"]
 
 
 def test_a_long_turn_is_found_by_any_of_its_passages() -> None:
     page = "\n\n".join(f"paragraph {number} about weather and stones" for number in range(200))
-    index = index_of(said("a", f"{page}\n\nthe zorg lever\n\n{page}"))
+    index = index_of(make_session("a", f"{page}\n\nthe zorg lever\n\n{page}"))
     assert len(page) > 5 * PASSAGE_CHARS
     assert "zorg lever" in index.search("zorg lever")[0].passages[0].snippet
 
 
 def test_the_scores_explain_the_rank() -> None:
     index = index_of(
-        said("a", "the parser loses a zorg", title="zorg work"), said("b", "the parser"), said("c", "the parser again")
+        make_session("a", "the parser loses a zorg", title="zorg work"),
+        make_session("b", "the parser"),
+        make_session("c", "the parser again"),
     )
     by_id = {hit.session_id: hit.passages[0].signals for hit in index.search("zorg parser")}
     assert by_id["a"].keywords > by_id["b"].keywords > 0
@@ -326,7 +357,7 @@ def test_the_scores_explain_the_rank() -> None:
 
 @pytest.mark.parametrize("query", HOSTILE, ids=lambda query: ascii(query[:20]))
 def test_no_query_can_inject_sql_or_fts_syntax(query: str) -> None:
-    index = index_of(said("a", "the parser and the cache"), called("b", "parser", "the cache of the parser"))
+    index = index_of(make_session("a", "the parser and the cache"), called("b", "parser", "the cache of the parser"))
     index.search(query)
     index.search_turns(query)
     index.search(f"{query} in:output")
@@ -335,7 +366,7 @@ def test_no_query_can_inject_sql_or_fts_syntax(query: str) -> None:
 
 @given(st.text(max_size=60))
 def test_no_random_text_can_inject_sql_or_fts_syntax(query: str) -> None:
-    index = index_of(said("a", query, f"{query} parser"), called("b", "parser", query))
+    index = index_of(make_session("a", query, f"{query} parser"), called("b", "parser", query))
     index.search(query)
     index.search(f'"{query}"')
     index.search_turns(f"{query} in:output")
@@ -347,8 +378,8 @@ def test_no_random_text_can_inject_sql_or_fts_syntax(query: str) -> None:
 def test_a_common_word_in_many_sessions_still_gives_results() -> None:
     """More passages have the words than are ever ranked: rare words choose among them, or else the newest are taken."""
     index = RecallIndex(None)
-    index.put(said(f"s{number}", *["alpha beta gamma"] * 60, at=float(number)) for number in range(100))
-    index.put([said("rare", "alpha and zorg", "alpha beta delta", at=0.0)])
+    index.put(make_session(f"s{number}", *["alpha beta gamma"] * 60, at=float(number)) for number in range(100))
+    index.put([make_session("rare", "alpha and zorg", "alpha beta delta", at=0.0)])
     assert turns(index, "alpha zorg")[0] == "rare-0"
     assert turns(index, "beta delta")[0] == "rare-1"
     assert sessions(index, "alpha gamma") == [f"s{number}" for number in range(99, 89, -1)]
@@ -356,7 +387,9 @@ def test_a_common_word_in_many_sessions_still_gives_results() -> None:
 
 def test_the_count_of_a_common_word_is_estimated_from_the_newest_passages() -> None:
     index = RecallIndex(None)
-    index.put(said(f"s{number}", *["alpha beta"] * 60, *["gamma"] * 40, at=float(number)) for number in range(100))
+    index.put(
+        make_session(f"s{number}", *["alpha beta"] * 60, *["gamma"] * 40, at=float(number)) for number in range(100)
+    )
     counts = index.count_words("alpha gamma").words
     assert counts["gamma"] == 4_000
     assert counts["alpha"] == pytest.approx(6_000, rel=0.1)
@@ -366,17 +399,17 @@ def test_a_phrase_of_common_words_is_found_among_passages_with_all_of_them() -> 
     """The newest passages with the phrase come first, even if many passages have its words in another order."""
     index = RecallIndex(None)
     texts = ["the beta of alpha is in it", "it is in the alpha of beta"]
-    index.put(said(f"s{number}", *texts * 10, at=float(number)) for number in range(40))
-    index.put([said("quoted", "the alpha of beta is in it", at=0.5), said("last", *texts, at=50.0)])
+    index.put(make_session(f"s{number}", *texts * 10, at=float(number)) for number in range(40))
+    index.put([make_session("quoted", "the alpha of beta is in it", at=0.5), make_session("last", *texts, at=50.0)])
     assert turns(index, "the alpha of beta is in it")[0] == "quoted-0"
     assert turns(index, "alpha of the beta is it in")[0] != "quoted-0"
 
 
 def test_counts_include_writes_of_this_and_other_processes(tmp_path: Path) -> None:
     index, other = RecallIndex(tmp_path / "index"), RecallIndex(tmp_path / "index")
-    index.put([said("a", "the parser", "the parser and the cache")])
+    index.put([make_session("a", "the parser", "the parser and the cache")])
     assert index.count_words("parser cache").words == {"parser": 2, "cache": 1}
-    other.put([said("b", "another parser")])
+    other.put([make_session("b", "another parser")])
     assert index.count_words("parser cache").words == {"parser": 3, "cache": 1}
     index.remove(["a"])
     assert index.count_words("parser cache").words == {"parser": 1, "cache": 0}
@@ -384,8 +417,8 @@ def test_counts_include_writes_of_this_and_other_processes(tmp_path: Path) -> No
 
 
 def test_a_session_put_again_has_only_its_current_content() -> None:
-    index = index_of(said("a", "the parser", "the cache"), said("b", "parser"))
-    index.put([said("a", "the weather", stamp="2")])
+    index = index_of(make_session("a", "the parser", "the cache"), make_session("b", "parser"))
+    index.put([make_session("a", "the weather", stamp="2")])
     assert sessions(index, "parser") == ["b"]
     assert sessions(index, "weather") == ["a"]
     assert index.stamps() == {"a": "2", "b": "1"}
@@ -393,7 +426,7 @@ def test_a_session_put_again_has_only_its_current_content() -> None:
 
 def test_a_removed_session_leaves_nothing(tmp_path: Path) -> None:
     index = RecallIndex(tmp_path / "index")
-    index.put([said("a", "the parser " * 300, title="parser"), called("b", "parser", "parser zorg")])
+    index.put([make_session("a", "the parser " * 300, title="parser"), called("b", "parser", "parser zorg")])
     index.remove(["a", "b", "never there"])
     assert index.stamps() == {}
     assert index.search("parser") == () and index.search("parser in:output") == ()
@@ -408,7 +441,7 @@ def test_a_removed_session_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_session_grows_at_its_end_and_its_last_turn_may_change() -> None:
-    index = index_of(said("a", "the parser", "let me look"))
+    index = index_of(make_session("a", "the parser", "let me look"))
     new = (
         TurnDoc(message_id="a-1", role="assistant", created=2.0, text="let me look\nread words.py", output="zorg"),
         TurnDoc(message_id="a-2", role="user", created=3.0, text="thanks"),
@@ -425,13 +458,13 @@ def test_a_missing_or_changed_session_does_not_grow() -> None:
     index = index_of()
     assert not index.extend("a", (), after="1", stamp="2", updated=3.0)
     assert index.stamps() == {}
-    index.put([said("a", "parser")])
+    index.put([make_session("a", "parser")])
     assert not index.extend("a", (), after="another", stamp="2", updated=3.0)
     assert index.stamps() == {"a": "1"}
 
 
 def test_texts_are_unchanged_after_many_small_changes() -> None:
-    index = index_of(said("a", "first zorg0"))
+    index = index_of(make_session("a", "first zorg0"))
     for number in range(1, 40):
         text = f"zorg{number} " + "é漢 padding " * 60
         index.extend(
@@ -446,16 +479,16 @@ def test_texts_are_unchanged_after_many_small_changes() -> None:
 
 
 def test_a_message_is_not_found_by_the_title_of_its_session_alone() -> None:
-    zebra = said(
+    zebra = make_session(
         "a", "the paper is on the shelf", "noted", "where is the soup", "in the kitchen", title="Zebra stripes"
     )
-    index = index_of(zebra, said("b", "onions for the soup", title="Lunch"))
+    index = index_of(zebra, make_session("b", "onions for the soup", title="Lunch"))
     found = [hit.id for hit in index.search_turns("zebra soup")]
     assert "a-2" in found and "a-0" not in found
 
 
 def test_another_spelling_of_a_compound_does_not_count_as_missing() -> None:
-    index = index_of(said("a", "parse_args is in cli.py"), said("b", "the parseargs of the other tool"))
+    index = index_of(make_session("a", "parse_args is in cli.py"), make_session("b", "the parseargs of the other tool"))
     (hit,) = [hit for hit in index.search_turns("parse_args cli") if hit.where.session == "a"]
     assert hit.engine.words >= 3
     index.remove(["b"])
@@ -465,22 +498,22 @@ def test_another_spelling_of_a_compound_does_not_count_as_missing() -> None:
 
 
 def test_a_failed_batch_leaves_nothing() -> None:
-    index = index_of(said("a", "parser"))
+    index = index_of(make_session("a", "parser"))
 
     def docs() -> list[SessionDoc]:
         raise ValueError
 
     with pytest.raises(ValueError):
-        index.put(doc for batch in ([said("b", "parser")], docs()) for doc in batch)
+        index.put(doc for batch in ([make_session("b", "parser")], docs()) for doc in batch)
     with pytest.raises(ZeroDivisionError):
-        index.put(said(str(number), "parser") for number in (1 // (2 - at) for at in range(5)))
+        index.put(make_session(str(number), "parser") for number in (1 // (2 - at) for at in range(5)))
     assert index.stamps() == {"a": "1"}
     assert sessions(index, "parser") == ["a"]
 
 
 def test_an_index_can_be_opened_again(tmp_path: Path) -> None:
     index = RecallIndex(tmp_path / "index")
-    index.put([said("a", "the parser")])
+    index.put([make_session("a", "the parser")])
     index.close()
     again = RecallIndex(tmp_path / "index")
     assert sessions(again, "parser") == ["a"]
@@ -503,7 +536,7 @@ def test_another_version_is_not_changed(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "index"
     index = RecallIndex(path)
-    index.put([said(f"s{number}", "the parser " * 100) for number in range(50)])
+    index.put([make_session(f"s{number}", "the parser " * 100) for number in range(50)])
     index.close()
     data = path.read_bytes()
     if damage == "folder":
@@ -515,7 +548,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
         )
     with pytest.raises(StorageError):
         broken = RecallIndex(path)
-        broken.put([said("new", "the parser")])
+        broken.put([make_session("new", "the parser")])
         broken.search("parser")
         broken.remove([f"s{number}" for number in range(50)])
 
@@ -545,13 +578,13 @@ def test_two_processes_write_at_the_same_time_and_lose_nothing(tmp_path: Path) -
 
 def test_one_thread_searches_while_another_writes(tmp_path: Path) -> None:
     index = RecallIndex(tmp_path / "index")
-    index.put([said("a", "the parser")])
+    index.put([make_session("a", "the parser")])
     failed: list[BaseException] = []
 
     def write() -> None:
         try:
             for number in range(60):
-                index.put([said(f"s{number}", "the parser of another session")])
+                index.put([make_session(f"s{number}", "the parser of another session")])
         except BaseException as error:
             failed.append(error)
 
@@ -568,10 +601,12 @@ def test_one_thread_searches_while_another_writes(tmp_path: Path) -> None:
 def test_a_text_moved_by_another_process_is_read_at_its_new_place(tmp_path: Path) -> None:
     """Turns and blocks are cached between searches."""
     first, second = RecallIndex(tmp_path / "index.sqlite"), RecallIndex(tmp_path / "index.sqlite")
-    first.put([said("a", "the parser needs a cache", "done"), said("b", "a cache of another kind")])
+    first.put([make_session("a", "the parser needs a cache", "done"), make_session("b", "a cache of another kind")])
     assert first.search("parser cache")[0].session_id == "a"
     second.remove(["a"])
-    second.put([said("c", "no cache here"), said("d", "the parser was rewritten, with a cache", "done")])
+    second.put(
+        [make_session("c", "no cache here"), make_session("d", "the parser was rewritten, with a cache", "done")]
+    )
     (found, *_) = first.search("parser cache")
     assert (found.session_id, found.passages[0].snippet) == ("d", "the parser was rewritten, with a cache")
     first.close()
@@ -583,7 +618,7 @@ def test_searches_of_long_texts_keep_little_in_memory(monkeypatch: pytest.Monkey
     index = RecallIndex(None)
     names = [f"{first}{second}" for first in ("red", "blue", "dark", "pale") for second in ("fox", "owl", "elk", "bee")]
     log = "a line of a long log\n" * 10_000
-    index.put([said(name, f"{name}\n{log}") for name in names])
+    index.put([make_session(name, f"{name}\n{log}") for name in names])
     tracemalloc.start()
     try:
         for name in names:
@@ -619,15 +654,17 @@ def test_a_search_reads_one_state_while_another_process_writes(tmp_path: Path) -
 
 def test_a_title_is_found_by_its_rare_word_among_hundreds_with_the_common_one() -> None:
     index = RecallIndex(None)
-    index.put([said(f"s{number}", "something", title=f"release {number} notes") for number in range(700)])
-    index.put([said("rare", "something", title="release of the parser")])
+    index.put([make_session(f"s{number}", "something", title=f"release {number} notes") for number in range(700)])
+    index.put([make_session("rare", "something", title="release of the parser")])
     assert index.search("in:title release parser")[0].session_id == "rare"
     assert len(index.search("in:title release", limit=10)) == 10
     index.close()
 
 
 def test_the_words_of_a_neighbour_count_although_it_is_not_listed() -> None:
-    index = index_of(said("a", "Which locksmith did you call?", "The locksmith came at noon and changed both locks."))
+    index = index_of(
+        make_session("a", "Which locksmith did you call?", "The locksmith came at noon and changed both locks.")
+    )
     (hit,) = index.search_turns("locksmith call noon", limit=1)
     assert hit.engine.covered == 1.0 and hit.engine.words == 3
     index.close()

@@ -16,7 +16,7 @@ from clio.memory.transcripts.session_search import SessionRecall
 from clio.memory.transcripts.session_text import Recall
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
-from tests.memory.transcripts.sessions import said, saved
+from tests.memory.transcripts.sessions import make_messages, saved
 from tests.support.perl_tree import LONG, TRIMMED, lay_out_perl_tree
 
 
@@ -35,8 +35,8 @@ def found(recall: Recall) -> list[str]:
 
 
 def test_a_session_is_found_by_its_text(store: SessionStore, cache: Path) -> None:
-    wanted = saved(store, said("why does the parser fail on empty input?"), name="parser")
-    saved(store, said("write a poem about ferns"))
+    wanted = saved(store, make_messages("why does the parser fail on empty input?"), name="parser")
+    saved(store, make_messages("write a poem about ferns"))
     answer = SessionRecall(store, cache).search("parser empty")
     assert found(answer) == [wanted]
     assert answer.sessions[0].session_name == "parser"
@@ -45,14 +45,14 @@ def test_a_session_is_found_by_its_text(store: SessionStore, cache: Path) -> Non
 
 
 def test_without_a_common_word_there_is_no_result(store: SessionStore, cache: Path) -> None:
-    saved(store, said("an owl"))
+    saved(store, make_messages("an owl"))
     recall = SessionRecall(store, cache)
     assert recall.search("quantum") == recall.search("") == Recall()
 
 
 def test_the_current_session_is_left_out_or_marked(store: SessionStore, cache: Path) -> None:
-    other = saved(store, said("an owl"))
-    current = saved(store, said("an owl"))
+    other = saved(store, make_messages("an owl"))
+    current = saved(store, make_messages("an owl"))
     recall = SessionRecall(store, cache)
     assert found(recall.search("owl", current=current)) == [other]
     answer = recall.search("owl", current=current, include_current=True)
@@ -69,7 +69,7 @@ def test_indexing_the_running_session_waits_for_no_lock(store: SessionStore, cac
 
 def test_the_limits_apply_to_sessions_and_to_all_passages(store: SessionStore, cache: Path) -> None:
     for _ in range(4):
-        saved(store, said(*(f"{word} owl {word}" for word in ("snow", "barn", "horned", "tawny", "little"))))
+        saved(store, make_messages(*(f"{word} owl {word}" for word in ("snow", "barn", "horned", "tawny", "little"))))
     recall = SessionRecall(store, cache)
     answer = recall.search("owl", max_sessions=3, max_results=50)
     assert len(answer.sessions) == 3
@@ -82,9 +82,9 @@ def test_the_limits_apply_to_sessions_and_to_all_passages(store: SessionStore, c
 
 
 def test_each_session_gets_its_best_passage_before_any_gets_a_second(store: SessionStore, cache: Path) -> None:
-    filler = said(*(f"about {number} other things" for number in range(12)))
+    filler = make_messages(*(f"about {number} other things" for number in range(12)))
     for _ in range(3):
-        saved(store, [*said("the snow owl hunts"), *filler, *said("an owl in the barn")])
+        saved(store, [*make_messages("the snow owl hunts"), *filler, *make_messages("an owl in the barn")])
     answer = SessionRecall(store, cache).search("owl", max_sessions=3, max_results=4)
     assert [len(hit.passages) for hit in answer.sessions] == [2, 1, 1]
 
@@ -92,7 +92,7 @@ def test_each_session_gets_its_best_passage_before_any_gets_a_second(store: Sess
 def test_no_file_is_created_without_a_cache_or_without_a_session(store: SessionStore, tmp_path: Path) -> None:
     assert SessionRecall(store, tmp_path / ".clio" / "cache").search("owl") == Recall()
     assert list(tmp_path.iterdir()) == []
-    id = saved(store, said("an owl"))
+    id = saved(store, make_messages("an owl"))
     before = sorted(tmp_path.rglob("*"))
     recall = SessionRecall(store, None)
     assert found(recall.search("owl")) == [id]
@@ -103,7 +103,7 @@ def test_no_file_is_created_without_a_cache_or_without_a_session(store: SessionS
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
 def test_the_index_is_readable_only_by_its_owner_and_ignored_by_git(store: SessionStore, cache: Path) -> None:
-    saved(store, said("an owl"))
+    saved(store, make_messages("an owl"))
     SessionRecall(store, cache).search("owl")
     assert stat.S_IMODE((cache / "recall.sqlite").stat().st_mode) == 0o600
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700
@@ -182,7 +182,7 @@ DAMAGE = [
 def test_results_are_correct_whatever_happens_to_the_index(
     store: SessionStore, cache: Path, damage: Callable[[Path], None], *, while_open: bool
 ) -> None:
-    ids = [saved(store, said(f"an owl called animal{number}", "hoots " * 400)) for number in range(12)]
+    ids = [saved(store, make_messages(f"an owl called animal{number}", "hoots " * 400)) for number in range(12)]
     recall = SessionRecall(store, cache)
     recall.search("owl")
     if not while_open:
@@ -201,7 +201,7 @@ def test_results_are_correct_whatever_happens_to_the_index(
 @pytest.mark.parametrize("seed", range(40))
 def test_flipped_bits_never_raise_an_error(store: SessionStore, cache: Path, seed: int) -> None:
     for number in range(6):
-        saved(store, said(f"an owl called animal{number}", "it hoots and flies " * 40))
+        saved(store, make_messages(f"an owl called animal{number}", "it hoots and flies " * 40))
     recall = SessionRecall(store, cache)
     recall.search("owl")
     recall.close()
@@ -213,13 +213,13 @@ def test_flipped_bits_never_raise_an_error(store: SessionStore, cache: Path, see
     recall = SessionRecall(store, cache)
     for query in ("animal3", "owl hoots", "flies in:output"):
         recall.search(query)
-    saved(store, said("a walrus"))
+    saved(store, make_messages("a walrus"))
     assert len(recall.search("walrus").sessions) == 1
     recall.close()
 
 
 def test_a_file_or_folder_in_place_of_the_index_is_kept(store: SessionStore, cache: Path) -> None:
-    saved(store, said("an owl"))
+    saved(store, make_messages("an owl"))
     (cache / "recall.sqlite").mkdir(parents=True)
     (cache / "recall.sqlite" / "mine").write_text("file")
     SessionRecall(store, cache).search("owl")
@@ -229,7 +229,7 @@ def test_a_file_or_folder_in_place_of_the_index_is_kept(store: SessionStore, cac
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_the_index_is_not_written_through_a_link(store: SessionStore, cache: Path, tmp_path: Path) -> None:
-    id = saved(store, said("an owl"))
+    id = saved(store, make_messages("an owl"))
     cache.mkdir()
     (tmp_path / "target").write_text("precious")
     (cache / "recall.sqlite").symlink_to(tmp_path / "target")
@@ -238,7 +238,7 @@ def test_the_index_is_not_written_through_a_link(store: SessionStore, cache: Pat
 
 
 def test_results_are_the_same_if_nothing_can_be_written(store: SessionStore, tmp_path: Path) -> None:
-    id = saved(store, said("an owl"))
+    id = saved(store, make_messages("an owl"))
     (tmp_path / "file").write_text("")
     for cache in (tmp_path / "file" / "cache", Path("/proc/cache")):
         recall = SessionRecall(store, cache)
@@ -264,14 +264,14 @@ def test_a_full_disk_changes_no_result(store: SessionStore, cache: Path) -> None
     import subprocess
 
     for number in range(20):
-        saved(store, said("an owl", " ".join(f"word{number}x{n}" for n in range(500))))
+        saved(store, make_messages("an owl", " ".join(f"word{number}x{n}" for n in range(500))))
     command = [sys.executable, "-c", LIMITED, str(store.folder), str(cache)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("20 0\n", "")
 
 
 def test_without_time_the_newest_sessions_are_searched_and_the_others_counted(store: SessionStore, cache: Path) -> None:
-    ids = [saved(store, said("an owl")) for _ in range(5)]
+    ids = [saved(store, make_messages("an owl")) for _ in range(5)]
     recall = SessionRecall(store, cache)
     answer = recall.search("owl", deadline_s=0.0)
     assert answer.unsearched == 5
@@ -280,7 +280,7 @@ def test_without_time_the_newest_sessions_are_searched_and_the_others_counted(st
 
 
 def test_a_deleted_session_is_no_result_even_without_time(store: SessionStore, cache: Path) -> None:
-    ids = [saved(store, said("an owl")) for _ in range(2)]
+    ids = [saved(store, make_messages("an owl")) for _ in range(2)]
     recall = SessionRecall(store, cache)
     recall.search("owl")
     store.delete(ids[0])
@@ -289,7 +289,7 @@ def test_a_deleted_session_is_no_result_even_without_time(store: SessionStore, c
 
 def test_background_indexing_stops_between_steps_and_reports_its_progress(store: SessionStore, cache: Path) -> None:
     for number in range(30):
-        saved(store, said(f"animal{number}", "hoots " * 2_000))
+        saved(store, make_messages(f"animal{number}", "hoots " * 2_000))
     recall = SessionRecall(store, cache)
     seen: list[tuple[int, int]] = []
     stop = threading.Event()
@@ -308,7 +308,7 @@ def test_background_indexing_stops_between_steps_and_reports_its_progress(store:
 
 
 def test_a_search_and_background_indexing_share_the_work(store: SessionStore, cache: Path) -> None:
-    ids = [saved(store, said(f"animal{number}", "hoots " * 2_000)) for number in range(40)]
+    ids = [saved(store, make_messages(f"animal{number}", "hoots " * 2_000)) for number in range(40)]
     recall = SessionRecall(store, cache)
     counts: list[int] = []
     thread = threading.Thread(target=lambda: counts.append(recall.refresh()))
@@ -320,7 +320,7 @@ def test_a_search_and_background_indexing_share_the_work(store: SessionStore, ca
 
 
 def test_unreadable_sessions_are_named(store: SessionStore, cache: Path) -> None:
-    id = saved(store, said("an owl"))
+    id = saved(store, make_messages("an owl"))
     (store.folder / "broken.json").write_text("{")
     answer = SessionRecall(store, cache).search("owl")
     assert (found(answer), answer.unreadable) == ([id], ("broken",))

@@ -17,14 +17,14 @@ from clio.memory.transcripts.session_search import SessionRecall, SessionSync
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
-from tests.memory.transcripts.sessions import called, said, saved
+from tests.memory.transcripts.sessions import called, make_messages, saved
 
 
 def saved_with_output(store: SessionStore, output: str) -> str:
     """Save a closed session with one result whose whole text is a blob; return its id."""
     session = store.new(Path("/project"))
     handle = session.write_blob(output)
-    for message in (*said("read it"), *called("read_file", '{"path":"zoo.txt"}', "begin … end", blob=handle)):
+    for message in (*make_messages("read it"), *called("read_file", '{"path":"zoo.txt"}', "begin … end", blob=handle)):
         session.append(message)
     session.close()
     return session.id
@@ -62,19 +62,19 @@ def found(index: RecallIndex, query: str) -> list[str]:
 
 
 def test_only_changed_sessions_are_read(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
-    ids = [saved(store, said(f"talk number {number}")) for number in range(5)]
+    ids = [saved(store, make_messages(f"talk number {number}")) for number in range(5)]
     assert caught_up(sync, index) == 5
     assert caught_up(sync, index) == 0
     session = store.open(ids[2])
     session.append(UserMessage(content="something about a walrus"))
     session.close()
-    saved(store, said("a new one"))
+    saved(store, make_messages("a new one"))
     assert caught_up(sync, index) == 2
     assert found(index, "walrus") == [ids[2]]
 
 
 def test_the_next_run_of_clio_reads_nothing_again(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
-    saved(store, said("one"))
+    saved(store, make_messages("one"))
     caught_up(sync, index)
     later = SessionSync(store.folder)
     later.begin(index)
@@ -86,7 +86,7 @@ def test_sessions_indexed_by_another_clio_are_not_read_again(
 ) -> None:
     other = SessionSync(store.folder)
     other.begin(index)
-    saved(store, said("one"))
+    saved(store, make_messages("one"))
     assert caught_up(other, index) == 1
     assert caught_up(sync, index) == 0
 
@@ -94,7 +94,7 @@ def test_sessions_indexed_by_another_clio_are_not_read_again(
 def test_deleted_sessions_are_removed_from_the_index(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
-    first, second = saved(store, said("an owl")), saved(store, said("an owl"))
+    first, second = saved(store, make_messages("an owl")), saved(store, make_messages("an owl"))
     caught_up(sync, index)
     store.delete(first)
     caught_up(sync, index)
@@ -106,7 +106,7 @@ def test_deleted_sessions_are_removed_from_the_index(
 
 
 def test_the_newest_sessions_are_read_first(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
-    ids = [saved(store, said(f"talk number {number}")) for number in range(6)]
+    ids = [saved(store, make_messages(f"talk number {number}")) for number in range(6)]
     for age, id in enumerate(ids):
         os.utime(store.folder / f"{id}.json", (1e9 - age, 1e9 - age))
     sync.scan()
@@ -132,7 +132,7 @@ def test_of_a_growing_session_only_the_new_part_is_read(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     session = store.new(Path("/project"))
-    for message in said("an owl", "hoots"):
+    for message in make_messages("an owl", "hoots"):
         session.append(message)
     caught_up(sync, index)
     journal = store.folder / f"{session.id}.journal.jsonl"
@@ -166,7 +166,7 @@ def test_a_call_gets_its_outcome_when_the_result_arrives(
 def test_a_closed_and_resumed_session_is_indexed_completely(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
-    id = saved(store, said("an owl", "hoots"))
+    id = saved(store, make_messages("an owl", "hoots"))
     caught_up(sync, index)
     session = store.open(id)
     session.append(UserMessage(content="a walrus"))
@@ -190,7 +190,7 @@ def test_a_renamed_session_is_found_by_its_new_name(store: SessionStore, index: 
 
 def test_trimmed_messages_are_found(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
     session = store.new(Path("/project"))
-    for message in said("an owl", "hoots", "a walrus", "dives"):
+    for message in make_messages("an owl", "hoots", "a walrus", "dives"):
         session.append(message)
     session.add_trim(Trim(handle="t1", dropped=tuple(message.id for message in session.messages[:2])))
     session.close()
@@ -202,7 +202,7 @@ def test_a_long_session_is_indexed_in_parts_and_is_complete_in_the_end(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     words = [f"word{number} " + "filler " * 20 for number in range(60)]
-    id = saved(store, said(*words))
+    id = saved(store, make_messages(*words))
     sync.scan()
     sync.compare(index)
     assert sync.step(index, chars=500).left == 1
@@ -219,7 +219,7 @@ def test_a_long_session_indexed_by_two_clios_is_complete(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     words = [f"word{number} " + "filler " * 20 for number in range(60)]
-    id = saved(store, said(*words))
+    id = saved(store, make_messages(*words))
     other = SessionSync(store.folder)
     other.begin(index)
     sync.scan()
@@ -236,7 +236,7 @@ def test_a_long_session_indexed_by_two_clios_is_complete(
 def test_unreadable_sessions_are_named_and_read_again_when_they_change(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
-    good = saved(store, said("an owl"))
+    good = saved(store, make_messages("an owl"))
     for name in ("broken", "newer"):
         (store.folder / f"{name}.json").write_text(
             '{"schema": "clio.session", "version": 99}' if name == "newer" else "{"
@@ -256,7 +256,7 @@ def test_unreadable_sessions_are_named_and_read_again_when_they_change(
 def test_other_files_of_clio_next_to_sessions_are_no_sessions(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
-    id = saved(store, said("an owl"))
+    id = saved(store, make_messages("an owl"))
     for name in (
         f"{id}.json.original",
         f"{id}.json.corrupt-20250101-000000",
@@ -273,7 +273,7 @@ def test_other_files_of_clio_next_to_sessions_are_no_sessions(
 def test_a_journal_without_messages_is_skipped_without_an_error(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
-    id = saved(store, said("an owl"))
+    id = saved(store, make_messages("an owl"))
     lines = (store.folder / f"{id}.json").read_bytes()
     assert lines
     session = store.new(Path("/project"))
@@ -297,7 +297,7 @@ def test_complete_outputs_are_found_in_searches_of_outputs(
 
 def test_text_is_indexed_first_and_outputs_later(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
     ids = [saved_with_output(store, f"a platypus named animal{number} " + "filler " * 2_000) for number in range(3)]
-    plain = saved(store, said("no call in it"))
+    plain = saved(store, make_messages("no call in it"))
     assert caught_up(sync, index) == 4
     assert (sync.count_waiting(), sync.count_waiting(outputs=True)) == (0, 3)
     assert set(found(index, "read it")) == set(ids)
@@ -317,7 +317,11 @@ def test_a_session_may_grow_before_its_outputs_are_indexed(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
     session = store.new(Path("/project"))
-    for message in (*said("read them"), *called("read_file", '{"path":"a"}', "an owl"), *said("what is next?", "that")):
+    for message in (
+        *make_messages("read them"),
+        *called("read_file", '{"path":"a"}', "an owl"),
+        *make_messages("what is next?", "that"),
+    ):
         session.append(message)
     caught_up(sync, index)
     for message in called("read_file", '{"path":"b"}', "a platypus"):
@@ -337,7 +341,7 @@ def _catch_up_alone(folder: str, file: str) -> None:
 
 
 def test_two_clios_may_sync_at_the_same_time(store: SessionStore, tmp_path: Path) -> None:
-    ids = [saved(store, said(f"an owl and animal{number}", "hoots " * 200)) for number in range(60)]
+    ids = [saved(store, make_messages(f"an owl and animal{number}", "hoots " * 200)) for number in range(60)]
     cache = tmp_path / ".clio" / "cache"
     spawn = multiprocessing.get_context("spawn")
     both = [spawn.Process(target=_catch_up_alone, args=(str(store.folder), str(cache))) for _ in range(2)]
@@ -372,7 +376,7 @@ SessionRecall(SessionStore(Path(sys.argv[1])), Path(sys.argv[2])).refresh(progre
 @pytest.mark.parametrize("after", [1, 4, 11])
 def test_an_index_build_killed_at_any_moment_is_continued(store: SessionStore, tmp_path: Path, after: int) -> None:
     for number in range(40):
-        saved(store, said(f"animal{number}", "hoots " * 1_000))
+        saved(store, make_messages(f"animal{number}", "hoots " * 1_000))
     cache = tmp_path / ".clio" / "cache"
     command = [sys.executable, "-c", KILLED, str(store.folder), str(cache)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -391,7 +395,7 @@ def test_a_session_that_could_not_be_indexed_is_tried_again(
 ) -> None:
     file = tmp_path / "other.sqlite"
     index = RecallIndex(file)
-    ids = [saved(store, said(f"animal{number}")) for number in range(3)]
+    ids = [saved(store, make_messages(f"animal{number}")) for number in range(3)]
     sync.begin(index)
     with sqlite3.connect(file, isolation_level=None) as writer:
         writer.execute("DROP TABLE sessions")

@@ -25,7 +25,7 @@ from clio.messages import (
     UserMessage,
 )
 from clio.sessions.state import SessionState
-from tests.memory.transcripts.sessions import called, said
+from tests.memory.transcripts.sessions import called, make_messages
 
 
 def line(tool: str, arguments: dict[str, object], content: str = "", **result: object) -> str:
@@ -114,7 +114,7 @@ def texts(turns: tuple[TurnDoc, ...]) -> list[tuple[str, str, str]]:
 
 
 def test_text_call_lines_and_outputs_of_a_session() -> None:
-    messages = [*said("why?", "Let me look."), *called("read_file", '{"path":"a.py"}', "import os")]
+    messages = [*make_messages("why?", "Let me look."), *called("read_file", '{"path":"a.py"}', "import os")]
     assert texts(extract_turns(messages)) == [
         ("user", "why?", ""),
         ("assistant", "Let me look.", ""),

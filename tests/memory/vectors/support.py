@@ -62,7 +62,7 @@ def sessions(project: Path) -> SessionStore:
     return SessionStore(project / ".clio" / "sessions")
 
 
-def said(*words: str) -> list[Message]:
+def make_messages(*words: str) -> list[Message]:
     return [
         AssistantMessage(content=text) if number % 2 else UserMessage(content=text) for number, text in enumerate(words)
     ]

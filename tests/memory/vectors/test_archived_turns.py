@@ -14,7 +14,17 @@ from clio.memory.vectors.semantic_index import MAX_PIECES, ArchivedTurns, Semant
 from clio.memory.vectors.vector_store import VectorStore
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.memory.transcripts.sessions import called
-from tests.memory.vectors.support import Counting, Failing, a_session, drop, folder, said, sessions, turns, vectors
+from tests.memory.vectors.support import (
+    Counting,
+    Failing,
+    a_session,
+    drop,
+    folder,
+    make_messages,
+    sessions,
+    turns,
+    vectors,
+)
 
 PORT = "the staging database listens on port 5433"
 ASKED = "which port does staging listen on"
@@ -22,7 +32,7 @@ ASKED = "which port does staging listen on"
 
 @pytest.mark.usefixtures("engine")
 def test_a_trimmed_turn_is_found_with_its_role_and_ids(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said("where is the zebra kept", f"noted: {PORT}"))
+    session = a_session(tmp_path, make_messages("where is the zebra kept", f"noted: {PORT}"))
     found = turns(tmp_path)
     assert found.index(session) == 2
     [hit] = found.search(ASKED, sessions=[session.id])
@@ -35,7 +45,7 @@ def test_a_trimmed_turn_is_found_with_its_role_and_ids(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("engine")
 def test_at_most_three_turns_are_found_nearest_first_and_strictly_below_the_limit(tmp_path: Path) -> None:
     words = ["zebra"] * 3 + ["the zebra eats", "a lion sleeps"]
-    session = a_session(tmp_path, said(*words))
+    session = a_session(tmp_path, make_messages(*words))
     found = turns(tmp_path)
     found.index(session)
     hits = found.search("zebra", sessions=[session.id])
@@ -47,7 +57,7 @@ def test_at_most_three_turns_are_found_nearest_first_and_strictly_below_the_limi
 
 
 def test_messages_in_the_window_are_not_embedded(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said("zebra", "giraffe", "lion", "tiger"), dropped=2)
+    session = a_session(tmp_path, make_messages("zebra", "giraffe", "lion", "tiger"), dropped=2)
     found = turns(tmp_path)
     assert found.index(session) == 2
     hits = found.search("lion tiger", sessions=[session.id], limit=2.0, count=9)
@@ -55,7 +65,7 @@ def test_messages_in_the_window_are_not_embedded(tmp_path: Path) -> None:
 
 
 def test_a_session_without_trims_creates_no_file(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said("zebra", "giraffe"), dropped=0)
+    session = a_session(tmp_path, make_messages("zebra", "giraffe"), dropped=0)
     found = turns(tmp_path)
     assert found.index(session) == 0 and not found.exist
     assert not (tmp_path / ".clio" / "cache").exists()
@@ -63,7 +73,7 @@ def test_a_session_without_trims_creates_no_file(tmp_path: Path) -> None:
 
 def test_nothing_is_embedded_twice_by_trims_resumes_or_undone_trims(tmp_path: Path) -> None:
     embedder = Counting()
-    session = a_session(tmp_path, said("zebra", "giraffe", "lion", "tiger"), dropped=2)
+    session = a_session(tmp_path, make_messages("zebra", "giraffe", "lion", "tiger"), dropped=2)
 
     def index() -> None:
         ArchivedTurns(VectorStore(tmp_path / "v", embedder)).index(session)
@@ -82,7 +92,7 @@ def test_nothing_is_embedded_twice_by_trims_resumes_or_undone_trims(tmp_path: Pa
 
 
 def test_a_turn_back_in_the_window_is_not_recalled(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said("zebra one", "giraffe", "zebra two"))
+    session = a_session(tmp_path, make_messages("zebra one", "giraffe", "zebra two"))
     found = turns(tmp_path)
     found.index(session)
     session.undo_trim()
@@ -92,7 +102,7 @@ def test_a_turn_back_in_the_window_is_not_recalled(tmp_path: Path) -> None:
 
 
 def test_sessions_are_separate_unless_requested(tmp_path: Path) -> None:
-    one, two = (a_session(tmp_path, said(f"the zebra of {name}")) for name in ("Anna", "Bob"))
+    one, two = (a_session(tmp_path, make_messages(f"the zebra of {name}")) for name in ("Anna", "Bob"))
     found = turns(tmp_path)
     found.index(one)
     found.index(two)
@@ -119,7 +129,7 @@ def test_text_of_clio_recalled_text_and_tool_outputs_are_never_embedded(tmp_path
 
 def test_a_long_turn_is_found_by_any_of_its_parts(tmp_path: Path) -> None:
     filler = " ".join(f"Sentence number {number} speaks of other matters and things." for number in range(60))
-    session = a_session(tmp_path, said(f"{filler}\n{PORT}\n{filler}"))
+    session = a_session(tmp_path, make_messages(f"{filler}\n{PORT}\n{filler}"))
     found = turns(tmp_path)
     found.index(session)
     [hit] = found.search(ASKED, sessions=[session.id])
@@ -140,7 +150,7 @@ def test_pieces_end_at_the_end_of_sentences() -> None:
 
 
 def test_vectors_survive_a_restart(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said(PORT))
+    session = a_session(tmp_path, make_messages(PORT))
     turns(tmp_path).index(session)
     code = (
         "import sys; from pathlib import Path; from tests.memory.vectors.support import turns\n"
@@ -152,8 +162,8 @@ def test_vectors_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_deleted_folder_is_rebuilt_from_the_archive(tmp_path: Path) -> None:
-    one = a_session(tmp_path, said(PORT, "noted", "and now?"), dropped=2)
-    two = a_session(tmp_path, said("a lion", "noted"))
+    one = a_session(tmp_path, make_messages(PORT, "noted", "and now?"), dropped=2)
+    two = a_session(tmp_path, make_messages("a lion", "noted"))
     found = turns(tmp_path)
     found.index(one)
     found.index(two)
@@ -172,7 +182,7 @@ def test_a_deleted_folder_is_rebuilt_from_the_archive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", [True, False], ids=["a model", "the hashed embedder"])
 def test_a_model_also_embeds_turns_still_in_the_window(tmp_path: Path, model: bool) -> None:
-    a_session(tmp_path, said(PORT, "noted"), dropped=0).close()
+    a_session(tmp_path, make_messages(PORT, "noted"), dropped=0).close()
     with_model = Failing(answers=100)
     with_model.remote = False
     index = SemanticIndex(
@@ -189,16 +199,16 @@ def test_a_model_also_embeds_turns_still_in_the_window(tmp_path: Path, model: bo
 
 def test_a_rebuild_can_be_stopped(tmp_path: Path) -> None:
     for _ in range(3):
-        a_session(tmp_path, said("zebra")).close()
+        a_session(tmp_path, make_messages("zebra")).close()
     asked = iter([False, True])
     assert turns(tmp_path).rebuild(sessions(tmp_path), lambda: next(asked)) == 1
     assert turns(tmp_path).rebuild(sessions(tmp_path)) == 2
 
 
 def test_a_damaged_session_does_not_stop_a_rebuild(tmp_path: Path) -> None:
-    broken = a_session(tmp_path, said("giraffe"))
+    broken = a_session(tmp_path, make_messages("giraffe"))
     broken.close()
-    a_session(tmp_path, said("zebra")).close()
+    a_session(tmp_path, make_messages("zebra")).close()
     (tmp_path / ".clio" / "sessions" / f"{broken.id}.json").write_text("{", encoding="utf-8")
     found = turns(tmp_path)
     assert found.rebuild(sessions(tmp_path)) == 1
@@ -206,9 +216,9 @@ def test_a_damaged_session_does_not_stop_a_rebuild(tmp_path: Path) -> None:
 
 
 def test_no_text_of_a_deleted_session_remains(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said("the confidential zebra"))
+    session = a_session(tmp_path, make_messages("the confidential zebra"))
     session.close()
-    other = a_session(tmp_path, said("giraffe"))
+    other = a_session(tmp_path, make_messages("giraffe"))
     other.close()
     found = turns(tmp_path)
     found.rebuild(sessions(tmp_path))
@@ -219,13 +229,13 @@ def test_no_text_of_a_deleted_session_remains(tmp_path: Path) -> None:
 
 
 def test_an_imported_session_with_a_smaller_window_counts_as_trimmed(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said("zebra", "giraffe", "lion"), dropped=0)
+    session = a_session(tmp_path, make_messages("zebra", "giraffe", "lion"), dropped=0)
     session.set_stm((session.messages[2].id,))
     assert turns(tmp_path).index(session) == 2
 
 
 def test_an_embedding_server_is_queried_in_parallel_to_the_turn(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said(PORT))
+    session = a_session(tmp_path, make_messages(PORT))
     found = ArchivedTurns(VectorStore(tmp_path / "v", Failing(answers=9)))
     assert found.index(session) == 0
     found.wait()
@@ -233,7 +243,7 @@ def test_an_embedding_server_is_queried_in_parallel_to_the_turn(tmp_path: Path) 
 
 
 def test_a_failing_server_does_not_affect_the_turn(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said(PORT))
+    session = a_session(tmp_path, make_messages(PORT))
     store = VectorStore(tmp_path / "v", Failing(answers=1))
     found = ArchivedTurns(store)
     found.index(session)
@@ -250,7 +260,7 @@ def test_a_call_without_text_or_result_is_no_turn(tmp_path: Path) -> None:
 
 
 def test_a_trim_reads_only_the_trimmed_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = a_session(tmp_path, said(*(f"zebra {number}" for number in range(40))), dropped=4)
+    session = a_session(tmp_path, make_messages(*(f"zebra {number}" for number in range(40))), dropped=4)
     embedder = Counting()
     found = ArchivedTurns(VectorStore(tmp_path / "v", embedder))
     read: list[int] = []
@@ -269,12 +279,12 @@ def test_a_trim_reads_only_the_trimmed_messages(tmp_path: Path, monkeypatch: pyt
 
 
 def test_another_session_is_read_from_its_beginning(tmp_path: Path) -> None:
-    first = a_session(tmp_path, said("zebra", "giraffe", "lion"), dropped=2)
+    first = a_session(tmp_path, make_messages("zebra", "giraffe", "lion"), dropped=2)
     embedder = Counting()
     found = ArchivedTurns(VectorStore(tmp_path / "v", embedder))
     found.index(first)
     second = sessions(tmp_path).new(tmp_path)
-    for message in said("a tiger", "a wolf", "a bear"):
+    for message in make_messages("a tiger", "a wolf", "a bear"):
         second.append(message)
     drop(second, 2, "t1")
     found.index(second)

@@ -19,7 +19,7 @@ from clio.memory.vectors.embedding_endpoint import fit_dimensions, make_embeddin
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import UserMessage
 from clio.text.embedding import EMBEDDING_DIMENSIONS, EmbeddingFailed, HashedEmbedder, embed_text
-from tests.memory.vectors.support import a_session, drop, said
+from tests.memory.vectors.support import a_session, drop, make_messages
 
 Answer = tuple[int, Any]
 
@@ -251,7 +251,7 @@ def test_turns_are_found_with_a_server_and_without_it_after_it_fails(serve: Serv
     meaning = SemanticIndex(
         tmp_path, make_embedder(config(server.url), {}), persist=True, redact=lambda text: text, clock=lambda: 1.0
     )
-    session = a_session(tmp_path, said("the staging database listens on port 5433"))
+    session = a_session(tmp_path, make_messages("the staging database listens on port 5433"))
     meaning.archived_turns.index(session)
     meaning.archived_turns.wait()
     asked = "which port does staging listen on"
@@ -285,7 +285,7 @@ def test_a_hanging_server_delays_no_later_turn(serve: Serve, tmp_path: Path) -> 
     meaning = SemanticIndex(
         tmp_path, make_embedder(config(server.url), {}), persist=True, redact=lambda text: text, clock=lambda: 1.0
     )
-    session = a_session(tmp_path, said("the staging database listens on port 5433"))
+    session = a_session(tmp_path, make_messages("the staging database listens on port 5433"))
     began = time.monotonic()
     meaning.archived_turns.index(session)
     for number in range(3):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.memory.vectors.support import a_session, said, turns
+from tests.memory.vectors.support import a_session, make_messages, turns
 
 ROOT = Path(__file__).parents[3]
 TURN = """
@@ -36,7 +36,7 @@ def imported(project: Path, *arguments: str) -> str:
 @pytest.mark.parametrize("others", [False, True], ids=["an empty project", "turns of another session"])
 def test_a_session_without_trims_imports_nothing(tmp_path: Path, others: bool) -> None:
     if others:
-        other = a_session(tmp_path, said("the staging database listens on port 5433"))
+        other = a_session(tmp_path, make_messages("the staging database listens on port 5433"))
         turns(tmp_path).index(other)
         other.close()
     assert imported(tmp_path) == "[]"
@@ -44,7 +44,7 @@ def test_a_session_without_trims_imports_nothing(tmp_path: Path, others: bool) -
 
 
 def test_a_session_with_trims_imports_what_it_needs(tmp_path: Path) -> None:
-    session = a_session(tmp_path, said("the staging database listens on port 5433"))
+    session = a_session(tmp_path, make_messages("the staging database listens on port 5433"))
     session.close()
     assert imported(tmp_path, session.id) == "['numpy']"
 
@@ -57,10 +57,10 @@ from pathlib import Path
 from clio.memory.vectors.documents import Documents
 from clio.memory.vectors.vector_store import VectorStore
 from clio.text.embedding import HashedEmbedder
-from tests.memory.vectors.support import a_session, said, turns
+from tests.memory.vectors.support import a_session, make_messages, turns
 
 project = Path(sys.argv[1])
-session = a_session(project, said("the staging database listens on port 5433", "noted"))
+session = a_session(project, make_messages("the staging database listens on port 5433", "noted"))
 found = turns(project)
 found.index(session)
 print(found.search("which port does staging listen on", sessions=[session.id])[0].text)
