@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import get_args
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from clio.errors import UserError
 from clio.ids import id_time
@@ -81,10 +81,6 @@ class FindingSaver:
         self._saved_this_run: set[str] = set()
         self._times: dict[str, float] = {}
 
-    @cached_property
-    def _taken_back(self) -> "_TakenBack":
-        return _find_taken_back(self._memories)
-
     def save(self, finding: Finding, importance: float = 0.5) -> bool:
         """Save a finding; return False if it is known or invalid. Raises StorageError, OSError, TimeoutError.
 
@@ -96,7 +92,7 @@ class FindingSaver:
         self._saved_this_run.add(name)
         if finding.kind == "fact" and self._is_restated(finding.text, finding.session):
             return False
-        if finding.kind in ("fact", "preference") and self._taken_back.has(finding, self._redact(finding.text)):
+        if finding.kind in ("fact", "preference") and self._was_taken_back(finding):
             return False
         try:
             if finding.kind in get_args(ProjectKind):
@@ -132,6 +128,43 @@ class FindingSaver:
             for record in saved
             if (said := record.provenance) is not None and said.session
         }
+
+    @cached_property
+    def _taken_back(self) -> tuple[list[tuple[MemoryRecord, float]], dict[str, float]]:
+        """What the user undid or forgot, each memory with the time; and by id, when an undo brought a memory back."""
+        memories = self._memories
+        live = {(one.id, fold_text(one.content)) for one in memories.records()}
+        gone = [
+            (version.record, version.until)
+            for version in memories.versions()
+            if version.left and version.because == "forgotten" and version.until is not None
+        ]
+        restored: dict[str, float] = {}
+        for log in dict.fromkeys((memories.logs.project, memories.logs.user)):
+            for logged in log.read_changes():
+                if (at := logged.undone_at) is not None:
+                    before, after = read_changed_records(logged.change)
+                    gone += [(one, at) for one in after if (one.id, fold_text(one.content)) not in live]
+                    restored |= {one.id: max(at, restored.get(one.id, 0.0)) for one in before}
+        return gone, restored
+
+    def _was_taken_back(self, finding: Finding) -> bool:
+        """Whether a finding says what its session led to and the user then took back.
+
+        "Remember that X" is saved as X while the user types; the session's text gives the sentence in other words.
+        """
+        text = self._redact(finding.text)
+        return any(
+            record.provenance is not None
+            and record.provenance.session == finding.session
+            and finding.at <= at
+            and (
+                compare_texts(record.content, text) == "same"
+                or is_restated(text, record.content)
+                or is_restated(record.content, text)
+            )
+            for record, at in self._taken_back[0]
+        )
 
     def _is_restated(self, text: str, session: str) -> bool:
         """Whether the same session led to a memory that says this and more.
@@ -192,7 +225,7 @@ class FindingSaver:
         else:
             at = self._times.get(said.message) or id_time(said.message) if said else 0.0
         # An undone correction must not refute again what the undo restored.
-        at = max(at or record.begun, self._taken_back.restored.get(record.id, 0.0))
+        at = max(at or record.begun, self._taken_back[1].get(record.id, 0.0))
         return Stated(id=record.id, text=record.content, at=at, session=said.session if said else "")
 
     def _replace(self, correction: Correction, refuted: Sequence[Stated]) -> None:
@@ -293,55 +326,6 @@ class FindingSaver:
         self._done.counts[f"{finding.kind}s" if added.is_new else "confirmed"] += 1
         if added.is_new:
             self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(added.record.line, 120)}”")
-
-
-class _TakenBack(Struct, frozen=True, kw_only=True):
-    """What the user undid or forgot.
-
-    Attributes:
-        statements: the memories that ended with it, each with the time.
-        restored: when a memory came back because a change was undone, by id.
-    """
-
-    statements: tuple[tuple[MemoryRecord, float], ...]
-    restored: dict[str, float]
-
-    def has(self, finding: Finding, text: str) -> bool:
-        """Whether a finding says what its session led to and the user then took back.
-
-        "Remember that X" is saved as X while the user types; the session's text gives the sentence in other words.
-
-        text: of the finding, without secrets.
-        """
-        return any(
-            record.provenance is not None
-            and record.provenance.session == finding.session
-            and finding.at <= at
-            and (
-                compare_texts(record.content, text) == "same"
-                or is_restated(text, record.content)
-                or is_restated(record.content, text)
-            )
-            for record, at in self.statements
-        )
-
-
-def _find_taken_back(memories: MemoryStore) -> _TakenBack:
-    """Read from both logs what the user undid or forgot."""
-    live = {(one.id, fold_text(one.content)) for one in memories.records()}
-    statements = [
-        (version.record, version.until)
-        for version in memories.versions()
-        if version.left and version.because == "forgotten" and version.until is not None
-    ]
-    restored: dict[str, float] = {}
-    for log in dict.fromkeys((memories.logs.project, memories.logs.user)):
-        for logged in log.read_changes():
-            if (at := logged.undone_at) is not None:
-                before, after = read_changed_records(logged.change)
-                statements += [(one, at) for one in after if (one.id, fold_text(one.content)) not in live]
-                restored |= {one.id: max(at, restored.get(one.id, 0.0)) for one in before}
-    return _TakenBack(statements=tuple(statements), restored=restored)
 
 
 def digest(finding: Finding) -> str:

@@ -23,6 +23,7 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.styles.trajectories import Trajectories
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
+from clio.storage.files import get_stamp
 from clio.storage.locks import FileLock
 from clio.text.consolidate import is_variant_expired
 from clio.text.scoring import DAY_S
@@ -209,12 +210,7 @@ def _is_promotable(note: MemoryRecord) -> bool:
 
 def _stamp(store: TypedStore) -> str:
     """Return a string that changes whenever the files of a store do; empty if there are none."""
-    found: list[tuple[int, int, int]] = []
     # Both: a change goes to the journal first, and the snapshot stays as it was.
-    for path in (store.path, store.path.with_suffix(".journal.jsonl")):
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue
-        found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    stamps = map(get_stamp, (store.path, store.path.with_suffix(".journal.jsonl")))
+    found = [stamp[1:] for stamp in stamps if stamp]
     return msgspec.json.encode(found).decode() if found else ""
