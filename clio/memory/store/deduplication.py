@@ -223,7 +223,7 @@ def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory 
         relation = compare_texts(old.content, new.content)
         if relation != "different":
             found.append(NearestMemory(record=old, relation=relation, similarity=similarity))
-    best = max(found, key=_closeness, default=None)
+    best = max(found, key=lambda one: (_PRECEDENCE[one.relation], one.similarity, one.record.updated), default=None)
     return None if best is None else _with_variants(index, best, new.id)
 
 
@@ -236,10 +236,6 @@ def _with_variants(index: MemoryIndex, near: NearestMemory, new: str) -> Nearest
     holding = main or near.record
     variants = tuple(one for one in index.variants(holding.id) if one.id != new)
     return structs.replace(near, main=main, variants=variants)
-
-
-def _closeness(near: NearestMemory) -> tuple[int, float, float]:
-    return _PRECEDENCE[near.relation], near.similarity, near.record.updated
 
 
 def plan_save(new: MemoryRecord, near: NearestMemory | None, decision: Decision | None, now: float) -> SavePlan:

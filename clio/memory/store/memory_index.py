@@ -55,40 +55,39 @@ class MemoryIndex:
     def put(self, record: MemoryRecord) -> None:
         """Add a record, replacing the one with the same id."""
         before = self.records.get(record.id)
-        self.records[record.id] = record
-        self.highest_importance = max(self.highest_importance, record.importance)
-        if before is not None and before.variants_of is not None:
-            self._variants[before.variants_of].pop(record.id, None)
-        if record.variants_of is not None:
-            self._variants.setdefault(record.variants_of, {})[record.id] = None
         if before is not None:
             self._unlist(before)
+        self.records[record.id] = record
+        self.highest_importance = max(self.highest_importance, record.importance)
+        self._live += record.is_live
         self._by_kind.setdefault(record.kind, {})[record.id] = None
+        if record.variants_of is not None:
+            self._variants.setdefault(record.variants_of, {})[record.id] = None
         if session := _session_of(record):
             self._by_session.setdefault(session, {})[record.id] = None
-        self._live += record.is_live - (before is not None and before.is_live)
         texts = [(one.content, one.keywords, one.kind) for one in (before, record) if one is not None and one.is_live]
         if len(texts) == 2 and texts[0] == texts[1]:
             return
-        self._unindex(before)
+        if before is not None:
+            self._unindex(before)
         self._index(record)
 
     def drop(self, id: str) -> None:
         """Remove a record; does nothing if there is none with this id."""
         before = self.records.pop(id, None)
-        self._live -= before is not None and before.is_live
-        if before is not None and before.variants_of is not None:
-            self._variants[before.variants_of].pop(id, None)
         if before is not None:
             self._unlist(before)
-        self._unindex(before)
+            self._unindex(before)
 
     def live(self) -> Iterator[MemoryRecord]:
         """Return the records that no other record supersedes."""
         return (record for record in self.records.values() if record.is_live)
 
     def _unlist(self, record: MemoryRecord) -> None:
+        self._live -= record.is_live
         self._by_kind[record.kind].pop(record.id, None)
+        if record.variants_of is not None:
+            self._variants[record.variants_of].pop(record.id, None)
         if session := _session_of(record):
             self._by_session[session].pop(record.id, None)
 
@@ -194,8 +193,8 @@ class MemoryIndex:
         if self._alike is not None:
             self._add_alike(self._alike, record)
 
-    def _unindex(self, record: MemoryRecord | None) -> None:
-        if record is None or not record.is_live:
+    def _unindex(self, record: MemoryRecord) -> None:
+        if not record.is_live:
             return
         if self._words is not None:
             self._words.remove(record.id)

@@ -345,11 +345,8 @@ def find_lineage(id: str, records: Mapping[str, MemoryRecord]) -> tuple[MemoryRe
         new = neighbours.get(waiting.pop(), set()) - chain
         chain |= new
         waiting += new
-    return tuple(sorted((records[known] for known in chain), key=_order_in_lineage, reverse=True))
-
-
-def _order_in_lineage(record: MemoryRecord) -> tuple[bool, float, str]:
-    return record.is_live, record.created, record.id
+    found = (records[known] for known in chain)
+    return tuple(sorted(found, key=lambda record: (record.is_live, record.created, record.id), reverse=True))
 
 
 ChangeKind = Literal["learned", "changed", "superseded", "restored", "archived", "undone", "variant", "dropped"]
