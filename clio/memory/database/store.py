@@ -672,8 +672,8 @@ class DatabaseMemoryStore(MemoryStore):
                 return self._confirm_entry(entry, source)
         return super().add(draft, source, scope=scope)
 
-    def _has_text(self, text: str, kind: str) -> bool:
-        return False  # `add` has looked for it
+    def _is_known(self, text: str, kind: str) -> bool:
+        return False  # `add` has looked for it, and no memory of the database may be saved in a file
 
     def _list_refuted(self, draft: MemoryDraft) -> tuple[MemoryRecord, ...]:
         return ()  # consolidation on the members' machines replaces them

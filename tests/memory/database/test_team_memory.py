@@ -463,6 +463,18 @@ def test_a_fact_already_in_the_project_confirms_the_entry(database: Database) ->
     assert len(with_store(database, lambda store: store.records(PROJECT_KINDS))) == 1
 
 
+@pytest.mark.parametrize("text", ["the API is now in src/api", "The API is from now on in src/api"])
+def test_a_fact_in_other_words_than_an_entry_is_saved_in_the_database(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    record = MemoryRecord(id="d-3f9a12", kind="discovery", content="The API is in src/api", confidence=0.8)
+    import_records(database, [record], owner="", redact=unchanged, clock=lambda: NOW)
+    Team(database).remember("anna", text)
+    assert {one.content for one in with_store(database, lambda store: store.records())} == {record.content, text}
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_tokens_are_shown_once_and_can_be_revoked(database: Database, cluster: Cluster) -> None:
     def write(work: Callable[[Any], Any]) -> Any:
         return database.write(work)
