@@ -92,7 +92,7 @@ def test_it_works_while_memory_is_off_and_reports_errors(session: Session, tmp_p
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Session:
+def conversation(tmp_path: Path) -> Session:
     session = SessionStore(tmp_path / ".clio" / "talk").new(tmp_path)
     session.append(UserMessage(content="the gateway listens on port 8080", id="first-001", created=60.0))
     log = [f"line {number} of the log" for number in range(600)]
@@ -105,20 +105,20 @@ def talk(tmp_path: Path) -> Session:
     return session
 
 
-def test_a_query_searches_only_the_given_span(session: Session, tmp_path: Path) -> None:
-    whole = ask(session, tmp_path, query="gateway port").text
+def test_a_query_searches_only_the_given_span(conversation: Session, tmp_path: Path) -> None:
+    whole = ask(conversation, tmp_path, query="gateway port").text
     assert "9000" in whole and "8080" in whole
     assert whole.index("9000") < whole.index("8080"), "of equal results the newest comes first"
     for span in ({"handle": "t1"}, {"from": "1", "to": "3"}, {"handle": "t1", "from": "1", "to": "5"}):
-        inside = ask(session, tmp_path, query="gateway port", **span).text
+        inside = ask(conversation, tmp_path, query="gateway port", **span).text
         assert "8080" in inside and "9000" not in inside, span
-    assert "9000" not in ask(session, tmp_path, query="gateway", handle="t1", **{"from": "2"}).text
+    assert "9000" not in ask(conversation, tmp_path, query="gateway", handle="t1", **{"from": "2"}).text
     with pytest.raises(ToolRetry, match="give one of the two alone"):
-        ask(session, tmp_path, query="gateway", handle="t1", **{"from": "4"})
+        ask(conversation, tmp_path, query="gateway", handle="t1", **{"from": "4"})
 
 
-def test_lines_around_a_match_are_shown_and_the_omitted_ones_named(session: Session, tmp_path: Path) -> None:
-    text = ask(session, tmp_path, handle="t1", query="upstream refused").text
+def test_lines_around_a_match_are_shown_and_the_omitted_ones_named(conversation: Session, tmp_path: Path) -> None:
+    text = ask(conversation, tmp_path, handle="t1", query="upstream refused").text
     lines = text.splitlines()
     at = lines.index("gateway: connection refused by upstream 10.0.0.7")
     assert lines[at - 3 : at] == [f"line {number} of the log" for number in (297, 298, 299)]
@@ -127,18 +127,18 @@ def test_lines_around_a_match_are_shown_and_the_omitted_ones_named(session: Sess
     assert len(text) < 1_500
 
 
-def test_a_span_without_the_words_names_where_they_are(session: Session, tmp_path: Path) -> None:
-    text = ask(session, tmp_path, handle="t1", query="noted").text
+def test_a_span_without_the_words_names_where_they_are(conversation: Session, tmp_path: Path) -> None:
+    text = ask(conversation, tmp_path, handle="t1", query="noted").text
     assert "No message of t1 of this session" in text and "#5" in text
 
 
-def test_other_forms_misspellings_and_the_end_of_an_id_find_a_message(session: Session, tmp_path: Path) -> None:
-    assert "10.0.0.7" in ask(session, tmp_path, query="conections refusing").text
-    assert ask(session, tmp_path, **{"from": "econd-04"}).text.endswith("the gateway moved to port 9000")
-    assert "No message" in ask(session, tmp_path, query="9001").text, "another number is another result"
+def test_other_forms_misspellings_and_the_end_of_an_id_find_a_message(conversation: Session, tmp_path: Path) -> None:
+    assert "10.0.0.7" in ask(conversation, tmp_path, query="conections refusing").text
+    assert ask(conversation, tmp_path, **{"from": "econd-04"}).text.endswith("the gateway moved to port 9000")
+    assert "No message" in ask(conversation, tmp_path, query="9001").text, "another number is another result"
 
 
-def test_more_matches_than_requested_are_counted(talk: Session, tmp_path: Path) -> None:
-    text = ask(talk, tmp_path, query="gateway", max_results=2).text
+def test_more_matches_than_requested_are_counted(conversation: Session, tmp_path: Path) -> None:
+    text = ask(conversation, tmp_path, query="gateway", max_results=2).text
     assert mentions(text, "earlier messages", "2 of 4 messages", "match")
     assert "max_results=4 shows more" in text
