@@ -63,7 +63,7 @@ async def time_edits(name: str, body: str, turns: int, *, checked: bool) -> list
             finished = await app.run_turn("go")
             assert finished.status == "done", finished.error
         await app.close()
-    return [seconds[1:] for seconds in seconds]  # without the first turn, which loads modules
+    return [times[1:] for times in seconds]  # without the first turn, which loads modules
 
 
 def main() -> None:

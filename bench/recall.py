@@ -196,10 +196,10 @@ def measure_large(folder: Path, sessions: int) -> None:
     report_known_messages(store, recall)
     report_growth(store, recall, words)
     recall.close()
-    began = time.perf_counter()
+    started = time.perf_counter()
     later = SessionRecall(store, folder / "cache")
     later.search(words.names[0])
-    print(f"first query of another process: {(time.perf_counter() - began) * 1e3:.1f} ms")
+    print(f"first query of another process: {(time.perf_counter() - started) * 1e3:.1f} ms")
 
 
 def measure_listing(folder: Path) -> None:

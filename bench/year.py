@@ -69,9 +69,9 @@ def simulate(folder: Path, sessions: int, days: int, seed: int) -> list[Week]:
             if next_day == day:
                 continue
             clock.now += 600
-            began = time.thread_time()
+            started = time.thread_time()
             report = year.consolidate()
-            consolidation_times.append(time.thread_time() - began)
+            consolidation_times.append(time.thread_time() - started)
             for sentence in report.errors:
                 print(f"error in the consolidation after day {day}: {sentence}")
             if next_day // 7 > day // 7:
@@ -200,13 +200,13 @@ def main() -> None:
     os.environ["TZ"] = "UTC"
     time.tzset()
     gc.set_threshold(*GC_THRESHOLDS)
-    began = time.perf_counter()
+    started = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         weeks = simulate(Path(folder), arguments.sessions, arguments.days, arguments.seed)
     turns = sum(len(week.turns) for week in weeks)
     print(
         f"{arguments.sessions} sessions, {turns:,} turns, {sum(one.asked for week in weeks for one in week.turns):,} "
-        f"questions, in {time.perf_counter() - began:.0f} s"
+        f"questions, in {time.perf_counter() - started:.0f} s"
     )
     report(weeks, arguments.days)
     if (arguments.sessions, arguments.days) == (250, 365):

@@ -189,9 +189,9 @@ class _SessionPlayer:
         self._clock.now += self._rng.uniform(60, 400)
         if planned.kind == "prefer" and planned.detail:
             self._withdraw_preference(planned.detail)
-        began = time.thread_time()
+        started = time.thread_time()
         fragments = self._memory.turn_fragments(planned.text)
-        metrics = self._measure_turn(planned, fragments, (time.thread_time() - began) * 1e3)
+        metrics = self._measure_turn(planned, fragments, (time.thread_time() - started) * 1e3)
         self._session.append(
             UserMessage(content=planned.text, context="\n".join(one.text for one in fragments), created=self._clock.now)
         )
@@ -225,9 +225,9 @@ class _SessionPlayer:
     ) -> TurnMetrics:
         about = [text for text in texts if self._world.is_about(text, topic)]
         injected = any(topic.value in text for text in about)
-        began = time.thread_time()
+        started = time.thread_time()
         hits = self._memory.retriever.search(planned.text, limit=5, current=self._session.id, use=not injected).hits
-        recall_ms = (time.thread_time() - began) * 1e3
+        recall_ms = (time.thread_time() - started) * 1e3
         recalled = any(topic.value in hit.text for hit in hits)
         return replace(
             metrics,

@@ -97,9 +97,7 @@ async def _use(servers: McpServers, scenario: str, context: dict[str, Any]) -> i
     ]
     if "toolCalls" in context:  # the calls that a model would make
         calls = [(call["name"], call["arguments"]) for call in context["toolCalls"]]
-    elif (
-        scenario == "json-schema-2020-12-preservation"
-    ):  # the suite checks the schema of the first tool as clio received it
+    elif scenario == "json-schema-2020-12-preservation":  # the suite checks the schema as clio received it
         [first, echo] = schemas
         calls = [(first, {}), (echo, {"schema": schemas[first]})]
     elif scenario == "json-schema-ref-no-deref":  # its server has a tool that cannot be called
