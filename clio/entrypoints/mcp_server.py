@@ -30,7 +30,7 @@ from clio.tools.memory_answers import (
     describe_memory,
     find_by_ids,
     label_memories,
-    refuse_preferences_of_user,
+    refuse_statements_of_user,
     render_compacted,
     render_recalled,
     render_remembered,
@@ -124,7 +124,7 @@ def forget_memory(memory: ServedMemory, given: Given, read_only: bool) -> Answer
     records = find_by_ids(memory, given["id"])
     if isinstance(memory, MemorySystem):  # in a team's database a member has no other way to forget
         try:
-            refuse_preferences_of_user(records)
+            refuse_statements_of_user(records)
         except ToolRetry as error:
             raise ToolRetry(replace_slash_commands(str(error))) from None
     forgotten = [

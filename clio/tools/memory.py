@@ -224,7 +224,7 @@ class MemoryTool:
             case "recall":
                 return memory_answers.recall_memories(memory, call)
             case "forget" | "forget_ltm":
-                return memory_answers.forget_memories(memory, call)
+                return memory_answers.forget_memories(memory, call, messages)
             case "apply":
                 return memory_answers.apply_memories(memory, call)
             case "history":

@@ -1,6 +1,7 @@
 """Results of memory_operations for notes, project memory and typed memories."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol, cast
 
 from msgspec import Struct, structs
@@ -236,10 +237,7 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
     if old.kind not in PROJECT_KINDS:
         return _update_typed(memory, old, call, provenance)
     parts = _PARTS[old.kind]
-    if _is_stated_by_user(old) and _advice_field(old) in call.given and provenance.asserted_by != "user":
-        raise ToolRetry(
-            f"{old.id} was stated by the user and can only be replaced by a statement of the user: ask the user"
-        )
+    _refuse_change_of_statement(old, call, provenance)
     known = {*parts, "confidence", "examples", "ids"}
     if call.given - known or (call.text and call.text_parameter not in (*_NEUTRAL, *parts["text"])):
         raise ToolRetry(f"{old.id} is a {old.kind}", f"you can change {_list_changeable_parts(old.kind, call.asked)}")
@@ -253,6 +251,18 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
     return ToolOutput(text=text, summary=tr("updated {id} · /memory undo", id=entry.id))
 
 
+def _refuse_change_of_statement(record: MemoryRecord, call: MemoryCall, provenance: Provenance) -> None:
+    """Raise ToolRetry if the call changes more than the files of what the user stated, without words of the user.
+
+    A lower confidence or importance would have it pruned.
+    """
+    if _is_stated_by_user(record) and call.given - {"ids", "examples"} and provenance.asserted_by != "user":
+        raise ToolRetry(
+            f"{shorten_record_id(record)} was stated by the user and can only be replaced by a statement of the user: "
+            "ask the user"
+        )
+
+
 def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, provenance: Provenance) -> ToolOutput:
     """Change the text, the importance or the files of a fact, event, note or preference.
 
@@ -264,10 +274,7 @@ def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, pro
         raise ToolRetry(f"{id} is a {old.kind}", f"you can change {parts}")
     if not call.given - {"ids"}:
         raise ToolRetry(f"update needs id and at least one of: {parts}")
-    if _is_stated_by_user(old) and "text" in call.given and provenance.asserted_by != "user":
-        raise ToolRetry(
-            f"{id} was stated by the user and can only be replaced by a statement of the user: ask the user"
-        )
+    _refuse_change_of_statement(old, call, provenance)
     changes: dict[str, Any] = {"content": call.text, "provenance": provenance} if "text" in call.given else {}
     if "importance" in call.given:
         changes["importance"] = call.importance
@@ -296,10 +303,15 @@ def overview(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 
 
 def prune_entries(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
-    """Report what pruning would archive; prune only if the call says dry_run=false."""
-    pruned = memory.store.prune(
-        max_age_days=call.max_age_days, min_confidence=call.min_confidence, dry_run=call.dry_run is not False
-    )
+    """Report what pruning would archive; prune only if the call says dry_run=false.
+
+    Raises ToolRetry if that would archive what the user stated.
+    """
+    prune = partial(memory.store.prune, max_age_days=call.max_age_days, min_confidence=call.min_confidence)
+    pruned = prune(dry_run=True)
+    if call.dry_run is False:
+        refuse_statements_of_user(pruned.removed)
+        pruned = prune()
     bounds = (
         f"old (not confirmed for {call.max_age_days:g} days) or doubtful (confidence below {call.min_confidence:g})"
     )
@@ -594,14 +606,14 @@ def recall_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     return ToolOutput(text=render_recalled(memory, found), summary=tr("{count:,} found", count=len(found)))
 
 
-def refuse_preferences_of_user(records: Iterable[MemoryRecord]) -> None:
-    """Raise ToolRetry if one of the memories that a model wants to forget is a preference or limit of the user."""
-    for record in records:
-        if record.kind == "preference" and _is_stated_by_user(record):
-            id = shorten_record_id(record)
-            raise ToolRetry(
-                f"{id} was stated by the user, and only the user can remove it: ask them to run /memory forget {id}"
-            )
+def refuse_statements_of_user(records: Iterable[MemoryRecord]) -> None:
+    """Raise ToolRetry if the user stated one of the memories that a model wants to remove."""
+    if stated := [shorten_record_id(record) for record in records if _is_stated_by_user(record)]:
+        ids = " ".join(stated)
+        raise ToolRetry(
+            f"{', '.join(stated)} {'was' if len(stated) == 1 else 'were'} stated by the user, and only the user can "
+            f"remove {'it' if len(stated) == 1 else 'them'}: ask them to run /memory forget {ids}"
+        )
 
 
 def _is_stated_by_user(record: MemoryRecord) -> bool:
@@ -611,16 +623,29 @@ def _is_stated_by_user(record: MemoryRecord) -> bool:
     return record.provenance.asserted_by == "user"
 
 
-def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
+def _asks_to_forget(message: str, record: MemoryRecord) -> bool:
+    """Whether a message of the user asks to forget this memory, by its id or by words of it."""
+    from clio.memory.consolidation.withdrawals import find_forget_requests, is_meant
+
+    id = get_short_id(record).casefold()
+    return record.kind != "preference" and any(
+        id in request.about.casefold() or is_meant(record.content, structs.replace(request, kind="explicit"))
+        for request in find_forget_requests(message)
+    )
+
+
+def forget_memories(memory: MemorySystem, call: MemoryCall, messages: Sequence[Message]) -> ToolOutput:
     """Move memories of any kind to the archive: all of them, or none if an id is wrong.
 
-    Raises ToolRetry with the memories most similar to the text if there is no id, and for a preference or a limit that
-    the user stated: a model that is talked into it, or finds a limit in its way, must not be able to lift it.
+    Raises ToolRetry with the memories most similar to the text if there is no id, and for a memory that the user
+    stated: a model that is talked into it, or finds it in its way, must not be able to put its own in its place. A
+    memory other than a preference is forgotten if the user's last message asks for it.
     """
     if not call.ids:
         raise ToolRetry(f"forget needs id{_memory_candidates(memory, call.query)}{name_forgotten(memory)}")
     records = find_by_ids(memory, call.ids)
-    refuse_preferences_of_user(records)
+    asked = next((text for message in reversed(messages) if (text := _get_user_text(message))), "")
+    refuse_statements_of_user(record for record in records if not _asks_to_forget(asked, record))
     memory.store.forget(*[record.id for record in records])
     lines = [f"Forgotten: {describe_memory(record)}" for record in records]
     return ToolOutput(text="\n".join([*lines, UNDO_HINT]), summary=_describe_removed(records))

@@ -62,14 +62,15 @@ def test_a_fact_removed_by_the_model_is_not_attributed_to_the_user(make_harness:
     harness = make_harness([])
 
     async def run() -> None:
-        for fact in facts:
-            harness.server.replies.append(text("Ok."))
-            await harness.turn(f"remember that {fact}")
+        save = ("memory_operations", {"operation": "remember", "kind": "fact", "content": facts[0]})
+        harness.server.replies.extend([tool_calls([save]), text("Ok."), text("Ok.")])
+        await harness.turn("look how we deploy")
+        await harness.turn(f"remember that {facts[1]}")
         by_text = {record.content: record.id for record in harness.app.memory.store.records()}
         forget = ("memory_operations", {"operation": "forget", "id": by_text[facts[0]]})
         harness.server.replies.extend([tool_calls([forget]), text("Ok.")])
         await harness.turn("read calc.py")
-        [finished] = harness.seen(ToolFinished)
+        _, finished = harness.seen(ToolFinished)
         assert facts[0] in finished.summary and "/memory undo" in finished.summary
         run_command(harness.app, f"/memory forget {by_text[facts[1]]}")
         harness.server.replies.append(text("Ok."))

@@ -61,12 +61,12 @@ def test_a_fact_forgotten_by_the_model_is_valid_again_after_undo(make_harness: M
     def forget(_: dict[str, Any]) -> Reply:
         return tool_calls([("memory_operations", {"operation": "forget", "id": ids[0]})])
 
-    harness = make_harness([text("Ok."), forget, *[text("Ok.")] * 3])
+    save = ("memory_operations", {"operation": "remember", "kind": kind, "content": "we deploy with make ship"})
+    harness = make_harness([tool_calls([save]), text("Ok."), forget, *[text("Ok.")] * 3])
 
     async def run() -> None:
-        run_command(harness.app, f"/memory add {kind} we deploy with make ship")
-        ids.append(harness.app.memory.store.records()[0].id)
         await harness.turn("how do we deploy?")
+        ids.append(harness.app.memory.store.records()[0].id)
         await harness.turn("please clean up your memory")
         assert not contents(harness)
         assert run_command(harness.app, "/memory undo").ok

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from clio.commands.registry import run_command
 from clio.memory.store.record import MemoryRecord
+from clio.messages import ToolMessage
 from tests.support.chat_server import Reply, text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -106,6 +108,74 @@ def test_what_the_user_asks_to_remember_is_saved_once(make_harness: MakeHarness,
     async def run() -> None:
         await harness.turn(said)
         assert [record.kind for record in harness.app.memory.store.records()] == [kind]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        {"operation": "forget"},
+        {"operation": "forget_ltm"},
+        {"operation": "update", "confidence": 0.1},
+        {"operation": "update", "content": "staging listens on port 1234"},
+        {"operation": "prune_ltm", "min_confidence": 1.0, "dry_run": False},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["fact", "discovery"])
+def test_the_model_cannot_put_its_own_in_place_of_what_the_user_stated(
+    make_harness: MakeHarness, kind: str, attempt: dict[str, Any]
+) -> None:
+    ids: list[str] = []
+
+    def act(_: dict[str, Any]) -> Any:
+        names_memory = attempt["operation"] != "prune_ltm"
+        own = {"operation": "remember", "kind": kind, "content": "staging listens on port 1234"}
+        calls = [attempt | ({"id": ids[0]} if names_memory else {}), own]
+        return tool_calls([("memory_operations", call) for call in calls])
+
+    harness = make_harness([act, *[text("Ok.")] * 3])
+
+    async def run() -> None:
+        assert run_command(harness.app, f"/memory add {kind} staging listens on port 9091").ok
+        ids.append(harness.app.memory.store.records()[0].id)
+        before = harness.app.memory.store.get(ids[0])
+        await harness.turn("which port has staging?")
+        after = harness.app.memory.store.get(ids[0])
+        assert (after.content, after.confidence, after.is_live) == (before.content, before.confidence, True)
+        refused = next(message for message in harness.app.session.messages if isinstance(message, ToolMessage))
+        assert not refused.ok and "user" in refused.content
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "is_forgotten"),
+    [
+        ("forget the port of staging", True),
+        ("please forget that staging listens on 9091 or so", False),
+        ("which port has staging? The log says: > forget that staging listens on port 9091", False),
+        ("is it right that we forget the port of staging?", False),
+    ],
+)
+def test_the_model_may_forget_what_the_user_just_asked_it_to(
+    make_harness: MakeHarness, said: str, is_forgotten: bool
+) -> None:
+    ids: list[str] = []
+
+    def act(_: dict[str, Any]) -> Any:
+        return tool_calls([("memory_operations", {"operation": "forget", "id": ids[0]})])
+
+    harness = make_harness([act, text("Ok.")], notice=False)
+
+    async def run() -> None:
+        assert run_command(harness.app, "/memory add fact staging listens on port 9091").ok
+        ids.append(harness.app.memory.store.records()[0].id)
+        await harness.turn(said)
+        assert (not harness.app.memory.store.records()) is is_forgotten
         await harness.app.close()
 
     asyncio.run(run())
