@@ -558,18 +558,6 @@ class ScopeLogs:
         """Return the newest change that can be undone; None if there is none."""
         return next(reversed(self.undoable()), None)
 
-    def last_whole(self) -> tuple[Change, ...]:
-        """Return the newest change with all of its group, newest first; empty if there is none."""
-        changes = self.undoable()
-        return tuple(change for change in reversed(changes) if _unit(change) == _unit(changes[-1]))
-
-    @contextmanager
-    def undoing(self) -> Generator[None]:
-        """Keep other processes from undoing a change of this project meanwhile: each would undo the same one."""
-        folders = [log.path.parent for log in (self.project, self.user) if log.path.parent.is_dir()]
-        with FileLock(folders[0] / UNDO_LOCK_NAME) if folders else nullcontext():
-            yield
-
     def mark(self, changes: Iterable[Change], *, is_undone: bool) -> None:
         """Record that changes were undone, or could not be reverted: they can't be undone any more."""
         listed = list(changes)
@@ -597,8 +585,11 @@ def undo_last(
         UserError: if there is no change, or if its records were changed since. That change is given up, so that the one
             before it can be undone next.
     """
-    with logs.undoing():
-        changes = logs.last_whole()
+    folders = [log.path.parent for log in (logs.project, logs.user) if log.path.parent.is_dir()]
+    # Two processes that undo at the same time would undo the same change.
+    with FileLock(folders[0] / UNDO_LOCK_NAME) if folders else nullcontext():
+        undoable = logs.undoable()
+        changes = [change for change in reversed(undoable) if _unit(change) == _unit(undoable[-1])]
         if not changes:
             raise UserError(tr("no memory was changed, so there is nothing to undo"))
         done: list[Change] = []
