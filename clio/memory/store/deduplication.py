@@ -1,4 +1,4 @@
-"""How a new memory relates to those that exist: the same, superseding, unclear, or different. No I/O.
+"""How a new memory relates to those that exist, and what becomes of a memory that is stated again. No I/O.
 
 `clio.memory.statement_relation` compares two texts: another value of the same subject replaces, a number or name that
 belongs to the subject keeps both, and the thresholds 0.85 and 0.50 of the typed-memory document (see
