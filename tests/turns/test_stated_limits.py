@@ -372,3 +372,36 @@ def test_limits_in_a_session_that_came_with_the_repository_are_no_orders(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_saved"),
+    [
+        ("use sqlite, not postgres", False),
+        ("use sqlite instead of postgres please", False),
+        ("nutze sqlite, nicht postgres", False),
+        ("utilise sqlite, pas postgres", False),
+        ("用 sqlite，不要用 postgres", False),
+        ("always use sqlite, not postgres", True),
+        ("we use sqlite here, not postgres", True),
+        ("never use postgres", True),
+    ],
+)
+def test_a_choice_that_answers_a_question_is_asked_about(
+    make_harness: MakeHarness, answer: str, is_saved: bool
+) -> None:
+    harness = make_harness([text("Which database shall the script use?"), text("Done."), text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn("write a script that counts words")
+        await harness.turn(answer)
+        saved = [one.content for one in harness.app.memory.store.records()]
+        assert bool(saved) is is_saved and bool(harness.app.memory.held_limits) is not is_saved
+        questions = harness.app.learner.pop_suggestions()
+        assert len(questions) == (not is_saved)
+        for _, confirm in questions:
+            confirm()
+        assert len(harness.app.memory.store.records()) == 1
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -51,6 +51,12 @@ _FORBIDS = LazyRegex(
     re.I,
     starts=("never", "don't", "do not", "no", "only", "please", "avoid", "stop"),
 )
+_CHOOSES = re.compile(
+    r"(?:(?:please|bitte|por favor)[\s,]+)?(?:use|verwende?|benutze?|nutze?|nimm|utilise[rz]?|us[ae]|utiliz[ae])\b"
+    r"(?! only\b)|请?使?用|[A-Za-z][\w+#.-]* ?(?:ではなく|の代わりに)",
+    re.I,
+)
+"""The beginning of an order to use one thing and not another, without a word such as "always"."""
 _CORRECTIONS = english_rules("corrections")
 _MAY_CORRECT = _CORRECTIONS.pattern("sign")
 """Words, one of which a correction in ASCII letters contains. The rules for corrections are only loaded for these."""
@@ -99,6 +105,15 @@ class FoundStatements(Struct, frozen=True, kw_only=True):
                 limit for limit in self.for_task if stays(limit) or not any(limit in one for one in sentences)
             ),
         )
+
+    def as_answer(self) -> "FoundStatements":
+        """Return the same where the message answers a question of the model.
+
+        Then "use sqlite, not postgres" may choose something for the current task only, so that the user is asked.
+        """
+        chosen = [one for one in self.certain if one.kind == "rule" and _CHOOSES.match(one.quote)]
+        certain = tuple(one for one in self.certain if one not in chosen)
+        return structs.replace(self, certain=certain, doubtful=(*self.doubtful, *chosen))
 
 
 def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
@@ -282,6 +297,9 @@ class Learner:
             return
         self._report_silence(text)
         statements = find_statements(self._memory, text)
+        said = _list_messages(session)
+        if said and isinstance(said[-1], AssistantMessage) and said[-1].content.rstrip().endswith(("?", "？")):
+            statements = statements.as_answer()
         restating, correcting = self._correct(session, text, statements)
         statements = statements.without(restating, keeps_prohibitions=True).without(correcting)
         statements = statements.without(self._lift(session, text))
