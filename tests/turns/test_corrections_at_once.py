@@ -123,6 +123,7 @@ def test_corrections_in_other_languages_replace_the_value_immediately(
         ("记住端口是 3128", "不，3129", "端口是 3129"),
         ("npm を使うと覚えておいて", "いや、pnpm", "pnpm を使う"),
         ("lembre-se de que usamos Jenkins", "não, Woodpecker", "usamos Woodpecker"),
+        ("lembre-se de que usamos Python 3.11", "Passámos para Python 3.12.", "usamos Python 3.12"),
         ("lembre-se de que a porta é 9090", "não, 9091", "a porta é 9091"),
     ],
 )
