@@ -218,13 +218,15 @@ class _SessionPlayer:
         )
         if planned.kind != "ask" or planned.topic is None:
             return metrics
-        return self._measure_answer(planned, planned.topic, metrics, [item.text for item in items])
+        known = [item.text for item in (report.items if report else ()) if item.is_redundant]
+        return self._measure_answer(planned, planned.topic, metrics, [item.text for item in items], known)
 
     def _measure_answer(
-        self, planned: PlannedTurn, topic: Topic, metrics: TurnMetrics, texts: Sequence[str]
+        self, planned: PlannedTurn, topic: Topic, metrics: TurnMetrics, texts: Sequence[str], known: Sequence[str]
     ) -> TurnMetrics:
+        """Return the metrics of a question. texts: the memories added; known: those that the request already had."""
         about = [text for text in texts if self._world.is_about(text, topic)]
-        injected = any(topic.value in text for text in about)
+        injected = any(topic.value in text for text in (*about, *known))
         started = time.thread_time()
         hits = self._memory.retriever.search(planned.text, limit=5, current=self._session.id, use=not injected).hits
         recall_ms = (time.thread_time() - started) * 1e3
