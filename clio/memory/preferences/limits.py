@@ -37,9 +37,10 @@ from clio.memory.preferences.limit_clauses import (
 )
 from clio.memory.preferences.limit_rules import Term, find_term, judge
 from clio.memory.preferences.rule_files import FILLER, english_rules, is_speaker
-from clio.memory.preferences.stated_preferences import is_order, lower_first_letter
+from clio.memory.preferences.stated_preferences import JOKE, is_order, lower_first_letter
 
 _EN = english_rules("limits")
+_AFTER_PURPOSE = frozenset("that we it they the this i users nobody nothing".split())
 _ASKS_WHY = _EN.pattern("asks_why")
 _CONTENT_LEADS = _EN.word_set("content_leads")
 _LASTING_REQUEST = _EN.pattern("lasting_request")
@@ -121,7 +122,7 @@ def _english_limits(text: str) -> tuple[StatedLimit, ...]:
     for number, (sentence, (limits, asks)) in enumerate(zip(sentences, judged, strict=True)):
         if limits and number + 1 < len(sentences) and _is_repaired(limits, sentences[number + 1]):
             limits = []
-        if _REBUKE.match(" ".join(word.low for word in sentence.words[:8])):
+        if _REBUKE.match(" ".join(word.low for word in sentence.words[:8])) or JOKE.search(sentence.text.lower()):
             continue
         has_task = has_task or asks or (not limits and len(sentence.words) > 2 and not _THANKS.match(sentence.text))
         for clause, strength in limits:
@@ -168,6 +169,8 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
             break
         if number + 1 < len(spans) and is_lead(lows[first:end]):
             continue
+        if tasks and lows[first] == "so" and lows[first + 1 : first + 2] and lows[first + 1] in _AFTER_PURPOSE:
+            continue  # "add a check so we never divide by zero"
         clause = read_clause(sentence, first, end, spans[:number])
         if clause is None:
             if first == 0:

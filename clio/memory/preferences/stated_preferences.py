@@ -43,6 +43,7 @@ TAIL = _EN.pattern("tail")
 exponential time.
 """
 FINITE = _EN.pattern("finite")
+JOKE = _EN.pattern("joke")
 _NAME = re.compile(
     r"I(?:'\w+)?$|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?$|(?:Janu|Febru)ary$|March$|April$|June$|July$|August$"
     r"|(?:Septem|Octo|Novem|Decem)ber$"
@@ -417,7 +418,9 @@ def find_preferences(text: str) -> tuple[StatedPreference, ...]:
         # "them" refers to the opinion of the sentence before.
         before = _without_lead(Sentence(text=earlier[-1].text, masked=earlier[-1].masked)) if earlier else None
         is_beside = any(one.kind == "rule" and one.certain for one in found.values())
-        for noticed in _read_sentence(said, before, is_alone=len(sentences) == 1, beside_rule=is_beside):
+        is_joke = JOKE.search(said.masked.lower())
+        read = () if is_joke else _read_sentence(said, before, is_alone=len(sentences) == 1, beside_rule=is_beside)
+        for noticed in read:
             is_uncertain = noticed.kind == "rule" and _ONE_THING.search(noticed.content) and any(map(_is_task, earlier))
             certain = noticed.certain and not is_uncertain
             found.setdefault(noticed.content.casefold(), structs.replace(noticed, quote=said.text, certain=certain))
