@@ -11,6 +11,7 @@ Precision comes before recall: a limit saved by mistake does more harm than one 
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import product
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -469,6 +470,7 @@ def content_terms(text: str, language: str) -> frozenset[str]:
 _MAX_LIKED = 5
 """Number of words of a liking to which a limit without an object may refer."""
 _OF = re.compile(r"^\s*(?:de(?: que)?\s+)?")
+_THAT_CLAUSE = re.compile(r"\b(?:dass|que)\b|\bqu['’]|[\u3400-\u9fff]", re.I)
 _POINTING = re.compile(r"(?:es|das|dies|ça|cela|ceci|eso|esto|isso|isto|it|that|this)", re.I)
 
 
@@ -502,8 +504,10 @@ def _find_limit_after_liking(sentence: str, rules: LanguageRules) -> LanguageSta
 def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
     skipped = _match(rules.skip, sentence)
     rest = sentence[skipped.end() :] if skipped else sentence
-    for pattern in rules.remember:
-        if (asked := _match(pattern, rest)) is not None:
+    after_tasks = (rest[one.end() :] for one in re.finditer(rules.joint, rest, re.I) if one[0].strip(" ,;–—-"))
+    clauses = (rest, *(clause for clause in after_tasks if _THAT_CLAUSE.search(clause)))
+    for clause, pattern in product(clauses, rules.remember):
+        if (asked := _match(pattern, clause)) is not None:
             with_task = _match(rules.task_behind, asked["what"])
             what = with_task["stated"] if with_task else asked["what"]
             return LanguageStatement(kind="remember", content=_tidy(what), quote=sentence)

@@ -443,8 +443,14 @@ def _read_sentence(
     whole = Sentence(text=said.text, masked=said.masked, beside_rule=beside_rule)
     fact = _fact(whole, said, is_alone=is_alone)
     if fact is not None:
-        yield fact
+        yield from _divide_fact(fact)
         return
+    asked = _ASKED_INSIDE.search(whole.masked)
+    if asked is not None and _begins_order(whole.before(asked.start()).masked):
+        fact = _fact(whole.after(asked.end()), structs.replace(said, is_question=False), is_alone=False)
+        if fact is not None:
+            yield from _divide_fact(fact)
+            whole = whole.before(asked.start())
     if said.is_question and not ASKED_TO_STOP.match(whole.masked):
         return
     style = _find_by_rules("styles", whole)
@@ -464,6 +470,20 @@ def _read_sentence(
         if noticed is not None:
             yield noticed
             return
+
+
+def _begins_order(masked: str) -> bool:
+    lead = LEAD.match(masked)
+    rest = masked[lead.end() if lead else 0 :]
+    return is_order(rest.split(" ", 1)[0]) is True or bool(_BEGINS_ORDER.match(rest) or _BEGINS_ORDER.match(masked))
+
+
+def _divide_fact(fact: StatedPreference) -> Iterator[StatedPreference]:
+    """Yield the two facts of "remember that A is red and that B is blue", or the fact itself."""
+    parts = re.split(r",? and that (?=\S+ )", fact.content)
+    if len(parts) == 1 or not all(FINITE.search(part) for part in parts):
+        parts = [fact.content]
+    yield from (structs.replace(fact, content=part) for part in parts)
 
 
 def _without_lead(whole: Sentence) -> Sentence:
@@ -602,6 +622,9 @@ _VERB_COMPLEMENT = _EN.pattern("verb_complement")
 """What follows verbs only: "log in via SSO", "dump to /tmp"."""
 _QUESTION_TAG = _EN.pattern("question_tag")
 """The end of an order to remember that makes it a polite one: ", can you?"."""
+_ASKED_INSIDE = _EN.pattern("asked_inside")
+"""What is between a task and a request to remember: "fix it and remember that …"."""
+_BEGINS_ORDER = re.compile(r"(?:(?:can|could|would) you|let's|look (?:at|into|for)|never|always|don't|do not)\s", re.I)
 _ASKED_BEHIND = _EN.pattern("asked_behind")
 """A request to remember that follows the fact: "the codename is Heron, keep that in mind"."""
 _AND_A_TASK = _EN.pattern("and_a_task")

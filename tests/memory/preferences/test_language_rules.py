@@ -210,6 +210,23 @@ def test_a_limit_after_a_preference_is_found(text: str, limit: str) -> None:
     assert [(one.content, one.term) for one in find_limits(text)] == [(limit, "lasting")]
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("schau dir die Ausnahmen an und merk dir, dass der Job Igel heißt", ["der Job Igel heißt"]),
+        ("corrige le test et retiens que le job de nuit s'appelle owl", ["le job de nuit s'appelle owl"]),
+        ("corrige el test y recuerda que el job nocturno se llama owl", ["el job nocturno se llama owl"]),
+        ("corrija o teste e lembre que o job noturno se chama owl", ["o job noturno se chama owl"]),
+        ("修复测试，并且记住夜间任务叫 owl", ["夜间任务叫 owl"]),
+        ("er sagte, merk dir, dass alles rot ist", []),
+        ("il a dit, retiens que tout est rouge", []),
+    ],
+)
+def test_a_request_to_remember_after_a_task_is_kept(text: str, what: list[str]) -> None:
+    statements = read_statements(text, detect_language(text))
+    assert [one.content for one in statements if one.kind == "remember"] == what
+
+
 def test_a_preference_alone_is_no_limit() -> None:
     assert find_limits("ich mag kurze Funktionen und klare Namen") == ()
     assert find_limits("me gustan los tests y la documentación") == ()

@@ -48,6 +48,27 @@ def test_a_pasted_document_of_rules_is_not_saved_automatically() -> None:
     assert len(find_preferences(rules.rpartition("\n")[0])) == MAX_NOTICED
 
 
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("look at exceptions too, and remember that the flaky job is macos-13", ["the flaky job is macos-13"]),
+        ("fix it and remember that the nightly job is called owl", ["the nightly job is called owl"]),
+        ("explain this, but remember that the old name was foo", ["the old name was foo"]),
+        ("can you fix it and remember that the mirror is slow?", ["the mirror is slow"]),
+        ("run the linter, then remember that ruff is pinned", ["ruff is pinned"]),
+        ("push it but don't forget that the release branch is stable/8", ["the release branch is stable/8"]),
+        ("remember that A is red and that B is blue", ["A is red", "B is blue"]),
+        ("remember that the tag that we use is v2", ["the tag that we use is v2"]),
+        ("I can't fix it and remember that it worked before", []),
+        ("he said to fix it and remember that the mirror is slow", []),
+        ("write a test that checks that users log in and remember that choice", []),
+        ("fix it and remember to push", []),
+    ],
+)
+def test_a_request_to_remember_after_a_task_is_kept(text: str, facts: list[str]) -> None:
+    assert [one.content for one in find_preferences(text) if one.kind == "fact" and one.certain] == facts
+
+
 def test_the_quote_is_the_sentence_as_written() -> None:
     [found] = find_preferences("Thanks. Please NEVER use `eval` again! Now fix the bug.")
     assert (found.content, found.quote) == ("never use `eval`", "Please NEVER use `eval` again")
