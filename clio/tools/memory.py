@@ -210,7 +210,8 @@ class MemoryTool:
             case "recall_messages":
                 return self._recall_messages(call, session)
             case "update" | "update_ltm":
-                return memory_answers.update_memory(memory, call, _provenance(call, session.id, messages))
+                old = memory_answers.find_by_ids(memory, call.ids)[0] if len(call.ids) == 1 else None
+                return memory_answers.update_memory(memory, call, _provenance(call, session.id, messages, old))
             case "prune_ltm":
                 return memory_answers.prune_entries(memory, call)
             case "ltm_stats":
@@ -259,8 +260,14 @@ class MemoryTool:
         )
 
 
-def _provenance(call: MemoryCall, session_id: str, messages: Sequence[Message]) -> Provenance:
-    """Return session, message and author of the call's text; the newest message if it is the model's own."""
-    source = find_source(memory_answers.get_advice(call), messages)
+def _provenance(
+    call: MemoryCall, session_id: str, messages: Sequence[Message], old: MemoryRecord | None = None
+) -> Provenance:
+    """Return session, message and author of the call's text; the newest message if it is the model's own.
+
+    old: the memory that the call updates.
+    """
+    advice, subject = memory_answers.get_advice(call), memory_answers.get_subject(call, old)
+    source = find_source(advice, messages, subject)
     latest = messages[-1].id if messages else ""
     return Provenance(session=session_id, message=source.message or latest, asserted_by=source.asserted_by)

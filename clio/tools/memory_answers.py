@@ -41,6 +41,7 @@ from clio.tools.schemas import LISTED_OPERATIONS, MemoryOperation
 
 MIN_USER_CHARS = 12
 """Minimum length of a text attributed to the user; shorter texts occur in a user's message by chance."""
+_MIN_USER_WORDS = 3
 _MAX_MESSAGES_SEARCHED = 400
 _CLOSING_PUNCTUATION = ".!;, "
 _SAVING_ANSWERS = ("Remembered ", "Already known as ", "Updated ", "Saved in this session already")
@@ -63,24 +64,29 @@ class Source(Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-def find_source(parts: Sequence[str], messages: Sequence[Message]) -> Source:
+def find_source(parts: Sequence[str], messages: Sequence[Message], about: Sequence[str] = ()) -> Source:
     """Return the author of a text: the newest of the last 400 messages that contains all its parts literally.
 
     Case, white space and closing punctuation are ignored. A user message is searched first: text that is in both a
-    user message and a tool result is the user's. A match in a user message must have at least 12 characters. A match
-    in a tool result may have any length, because attributing a quotation to the model is the worse mistake. Text that
-    the user only quotes or pastes is not theirs: the log, page or person they quote said it. Messages that came with
-    the repository are treated as tool results, whatever author they name. Text that is in no message is the model's.
+    user message and a tool result is the user's. A match in a user message must have at least 12 characters and three
+    words; a shorter one is chance. A match in a tool result may have any length, because attributing a quotation to
+    the model is the worse mistake. Text that the user only quotes or pastes is not theirs: the log, page or person
+    they quote said it. Messages that came with the repository are treated as tool results, whatever author they name.
+    Text that is in no message is the model's.
+
+    about: what the text is said to apply to, such as the error that it solves; the text is only the user's if their
+        message contains that, too.
     """
-    parts_to_find = [text for part in parts if (text := _normalize_text(part))]
+    parts_to_find = _normalize_texts(parts)
     if not parts_to_find:
         return Source(asserted_by="model")
+    said_by_user = [*parts_to_find, *_normalize_texts(about)]
     by_tool, is_foreign = "", False
     for message in reversed(messages[-_MAX_MESSAGES_SEARCHED:]):
         is_foreign = is_foreign or is_foreign_notice(message)
-        if not is_foreign and _says_all(_get_user_text(message), parts_to_find):
-            long_enough = sum(map(len, parts_to_find)) >= MIN_USER_CHARS
-            return Source(asserted_by="user", message=message.id) if long_enough else Source(asserted_by="model")
+        if not is_foreign and _says_all(_get_user_text(message), said_by_user):
+            is_users = _is_long_enough(" ".join(parts_to_find))
+            return Source(asserted_by="user", message=message.id) if is_users else Source(asserted_by="model")
         if not by_tool and _contains_all(
             _get_repository_text(message) if is_foreign else _get_tool_text(message), parts_to_find
         ):
@@ -146,6 +152,15 @@ def _is_partly_own(text: str, own: str, part: str, mark: str) -> bool:
     return False
 
 
+def _is_long_enough(text: str) -> bool:
+    """Whether a text is in a message of the user hardly by chance. Not all scripts put spaces between words."""
+    return len(text) >= MIN_USER_CHARS and (not text.isascii() or len(text.split()) >= _MIN_USER_WORDS)
+
+
+def _normalize_texts(texts: Iterable[str]) -> list[str]:
+    return [found for text in texts if (found := _normalize_text(text))]
+
+
 def _normalize_text(text: str) -> str:
     return " ".join(text.casefold().split()).strip(_CLOSING_PUNCTUATION)
 
@@ -197,6 +212,18 @@ def get_advice(call: MemoryCall) -> tuple[str, ...]:
     The error text of a solution is left out, because error texts come from tool results in any case.
     """
     return call.steps or tuple(text for text in (call.solution or call.text,) if text)
+
+
+def get_subject(call: MemoryCall, old: MemoryRecord | None) -> tuple[str, ...]:
+    """Return what the advice of a call applies to: the error, the name of a workflow, the path of a rule, the impact.
+
+    old: the memory that the call updates; what the user stated of it need not be stated again.
+    """
+    text, impact, path = call.text, call.impact, call.path
+    if old is not None and not _is_stated_by_user(old):
+        text, impact, path = text or old.content, impact or old.impact, path or old.context
+    is_advice = not (call.steps or call.solution)
+    return ("" if is_advice else text, impact, path.strip("*/"))
 
 
 def add_entry(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:

@@ -179,3 +179,77 @@ def test_the_model_may_forget_what_the_user_just_asked_it_to(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+SAID = (
+    "We run the tests with PYTHONPATH=src python -m pytest -q. Look at the signer, and never use floats in src/money."
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "saved", "author"),
+    [
+        # Only the solution is in the user's message.
+        (SAID, {"error": "ModuleNotFoundError: itsdangerous", "solution": "PYTHONPATH=src"}, "model"),
+        (SAID, {"error": "ImportError in conftest", "solution": "PYTHONPATH=src python -m pytest -q"}, "model"),
+        (SAID, {"kind": "failure", "content": "slow tests", "solution": "PYTHONPATH=src python -m pytest"}, "model"),
+        (
+            SAID,
+            {
+                "kind": "failure",
+                "content": "run the tests",
+                "impact": "broken builds",
+                "solution": "look at the signer",
+            },
+            "model",
+        ),
+        (SAID, {"kind": "rule", "content": "never use floats", "path": "lib/"}, "model"),
+        (SAID, {"kind": "workflow", "content": "deploy", "steps": ["run the tests", "look at the signer"]}, "model"),
+        (SAID, {"content": "PYTHONPATH=src"}, "model"),
+        # Everything is.
+        (SAID, {"content": "We run the tests with PYTHONPATH=src python -m pytest -q"}, "user"),
+        (SAID, {"kind": "rule", "content": "never use floats", "path": "src/money/"}, "user"),
+        (
+            "On ModuleNotFoundError: yaml, run uv sync --all-extras.",
+            {"error": "ModuleNotFoundError: yaml", "solution": "run uv sync --all-extras"},
+            "user",
+        ),
+        (
+            "The release is make test, then make ship.",
+            {"kind": "workflow", "content": "release", "steps": ["make test", "make ship"]},
+            "user",
+        ),
+    ],
+)
+def test_a_memory_is_the_users_only_if_all_its_parts_are(
+    make_harness: MakeHarness, said: str, saved: dict[str, Any], author: str
+) -> None:
+    harness = make_harness([text("Ok."), call(operation="remember", **saved), text("Noted.")], notice=False)
+
+    async def run() -> None:
+        await harness.turn(said)
+        await harness.turn("go on")
+        [record] = harness.app.memory.store.records()
+        assert record.provenance is not None and record.provenance.asserted_by == author
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_words_of_the_user_in_an_update_do_not_make_the_rest_of_a_memory_theirs(make_harness: MakeHarness) -> None:
+    def update(_: dict[str, Any]) -> Any:
+        [record] = harness.app.memory.store.records()
+        return call(operation="update", id=record.id, solution="PYTHONPATH=src python -m pytest -q")
+
+    save = call(operation="remember", error="ModuleNotFoundError: itsdangerous", solution="install it with pip")
+    harness = make_harness([save, text("Ok."), update, text("Noted.")], notice=False)
+
+    async def run() -> None:
+        await harness.turn(SAID)
+        await harness.turn("go on")
+        [record] = harness.app.memory.store.records()
+        assert record.solution.startswith("PYTHONPATH=src")
+        assert record.provenance is not None and record.provenance.asserted_by == "model"
+        await harness.app.close()
+
+    asyncio.run(run())
