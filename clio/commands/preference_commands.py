@@ -482,7 +482,7 @@ def save_preference(ctx: CommandContext, argument: str, scope: Scope) -> Command
     data = {"action": done.action, "preference": make_preference_data(one)}
     return CommandResult(
         text=tr(
-            "{saved}: {content} (score {score:g}, {strength}) · `/memory undo`{note_score}{note_limit}",
+            "{saved}: {content} (score {score:g}, {strength}){note_limit} · `/memory undo`{note_score}",
             saved=_describe_saved(done, score, scope),
             content=quote_code(done.record.content),
             score=one.score,
@@ -644,7 +644,7 @@ def _note_limit(ctx: CommandContext, done: Saved) -> str:
     books = (ctx.memory.preferences, ctx.memory.project_preferences)
     limits = [limit for book in books for limit in book.hard_limits() if extract_subject(limit.content) == about]
     others = [limit.content for limit in limits if limit.id != done.record.id]
-    return tr(". The hard limit {others} still applies.", others=quote_code(others[0])) if others else ""
+    return tr(". The hard limit {others} still applies", others=quote_code(others[0])) if others else ""
 
 
 def _complete_id(ctx: CommandContext, word: str) -> str:

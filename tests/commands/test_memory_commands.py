@@ -799,3 +799,43 @@ def test_a_text_of_any_kind_is_saved_as_stated(harness: Harness, text: str, kind
     assert found == kinds
     harness.memory.store.undo()
     assert harness.memory.store.records() == ()
+
+
+def test_a_remembered_fact_gets_another_confidence_and_an_example(harness: Harness) -> None:
+    (harness.loaded.project / "README.md").write_text("x\n", encoding="utf-8")
+    id = data(harness, "/memory remember --type fact the mailer is called dove")["memory"]["id"][-8:]
+    assert data(harness, f"/memory edit {id} --confidence 50%")["memory"]["confidence"] == 0.5
+    changed = data(harness, f"/memory edit {id} --example README.md the mailer is called lark")["memory"]
+    assert (changed["content"], changed["examples"]) == ("the mailer is called lark", ["README.md"])
+
+
+def test_the_state_of_the_work_is_not_listed_among_memories(harness: Harness) -> None:
+    harness.memory.store.add(MemoryDraft(key="session_progress", content="Goal: " + "words " * 60))
+    harness.memory.store.add(MemoryDraft(key="plan", content="Friday: freeze"))
+    result = ok(harness, "/memory list")
+    assert [row[0] for row in rows(result)] == ["plan"]
+    assert "1 memory" in result.text
+
+
+def test_the_archive_is_listed_by_kind(harness: Harness) -> None:
+    solution = add(harness, "solution E => S")
+    fact = add(harness, "we deploy with make ship")
+    ok(harness, f"/memory forget --yes {solution} {fact}")
+    for words in ("archive solution", "solutions archive", "archive --kind solution"):
+        assert [row[0] for row in rows(ok(harness, f"/memory list {words}"))] == [solution]
+    assert "none of that kind" in ok(harness, "/memory list archive rules").text
+
+
+def test_restoring_a_replaced_version_names_what_replaced_it(harness: Harness) -> None:
+    old = data(harness, "/memory remember --type fact staging listens on port 9090")["memory"]["id"][-8:]
+    data(harness, "/memory remember --type fact staging listens on port 9091")
+    assert mentions(refused(harness, f"/memory restore {old}"), "was replaced", f"/memory history {old}")
+
+
+def test_a_preference_beside_a_hard_limit_says_that_the_limit_applies_before_the_undo(harness: Harness) -> None:
+    ok(harness, "/memory remember --type auto never use tabs")
+    shown = ok(harness, "/prefs add tabs --score 9").text
+    assert shown.index("hard limit") < shown.index("/memory undo")
+    limit = data(harness, "/memory list preference")["typed"]
+    id = next(one["id"] for one in limit if one["score"] < 5)[-8:]
+    assert ("score", "0.5, hard limit") in rows(ok(harness, f"/memory show {id}"))

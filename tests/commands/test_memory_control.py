@@ -298,8 +298,6 @@ def test_a_user_can_reword_their_own_memory(harness: Harness) -> None:
     assert opened.then("deploys take 7 minutes\n").ok
     ok(harness, "/memory undo")
     assert harness.memory.store.get(id).content == "deploys take 6 minutes"
-    assert "Only project memory has a confidence and examples" in refused(
-        harness, f"/memory edit {id} --confidence 0.5"
-    )
+    assert data(harness, f"/memory edit {id} --confidence 0.5")["memory"]["confidence"] == 0.5
     [taste] = harness.memory.store.user.records()
     assert "write /prefs update" in refused(harness, f"/memory edit {taste.id} other")

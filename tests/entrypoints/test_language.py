@@ -171,3 +171,19 @@ def at_pseudo_prompt(session: PtySession) -> None:
     """Wait until no turn runs and the line is empty, with the status line below it."""
     idle = r"\A(?![\s\S]*" + accent("to interrupt") + r")[\s\S]*❯ "
     session.wait_for_screen(idle + accent("Ask clio") + r"[^\n]*\n+[^\n]*test-model · [^\n]*\Z")
+
+
+def test_tables_of_memory_are_german_and_kinds_may_be_typed_so(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    env = {"LANG": "de_DE.UTF-8"}
+    for words in ("solution LinkError => make clean", "we deploy with make ship"):
+        clio(place, "memory", "add", *words.split(), **env)
+    clio(place, "memory", "remember", "never use tabs in this project", "--type", "auto", **env)
+    clio(place, "note", "set", "plan", "Freitag", **env)
+    shown = {
+        name: clio(place, "memory", *name.split(), **env).stdout
+        for name in ("stats", "list", "changes", "list Lösung", "list Notiz mit Schlüssel")
+    }
+    assert not re.search(r"\b(?:fact|solution|keyed note|a day|older|learned)\b", "".join(shown.values()))
+    assert re.search(r"^s-\w+ +Lösung +LinkError", shown["list Lösung"], re.M)
+    assert "1 Erinnerung" in shown["list Notiz mit Schlüssel"] and "Freitag" in shown["list Notiz mit Schlüssel"]

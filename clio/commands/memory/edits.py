@@ -483,22 +483,19 @@ def _describe_no_match(counts: dict[Scope, int], query: str) -> str:
     )
 
 
-def change_text(ctx: CommandContext, record: MemoryRecord, text: str, *, options: bool) -> CommandResult:
-    """Change the text of a typed memory to the given one, or to that from the editor.
-
-    options: whether options were given; only project memory has them.
-    """
+def _change_typed(ctx: CommandContext, record: MemoryRecord, text: str, changes: dict[str, Any]) -> CommandResult:
+    """Change a fact, event or note of `memories.json`; without a text or other changes, open its text in the editor."""
     if record.kind == "preference":
         return make_refusal(tr("{id} is a preference; write /prefs update {id} --item TEXT", id=get_short_id(record)))
-    if options:
-        return make_refusal(tr("Only project memory has a confidence and examples; write /memory edit ID TEXT"))
-    if not text.strip():
+    if text.strip():
+        changes = changes | {"content": text, "provenance": make_user_provenance(ctx)}
+    if not changes:
         return CommandResult(
             follow_up=EditText(text=record.content, then=lambda new: _save_edited_text(ctx, record, new))
         )
     store = ctx.memory.store
     scope = store.scope_of(record.id)
-    new = store.update(record.id, content=text, provenance=make_user_provenance(ctx))
+    new = store.update(record.id, **changes)
     return CommandResult(
         text=tr(
             "Changed in {memory_of}: {content} · `/memory undo`",
@@ -515,7 +512,7 @@ def _save_edited_text(ctx: CommandContext, record: MemoryRecord, text: str) -> C
     if not text.strip():
         return CommandResult(ok=False, text=tr("{id} is unchanged: a memory needs a text.", id=get_short_id(record)))
     try:
-        return change_text(ctx, record, text, options=False)
+        return _change_typed(ctx, record, text, {})
     except (ClioError, OSError) as error:
         return CommandResult(
             ok=False,
@@ -575,9 +572,9 @@ def edit_memory(ctx: CommandContext, argument: str) -> CommandResult:
     entry = find_memory(ctx, given.heads[0], "/memory edit")
     if entry.key:
         return make_refusal(tr("{key!r} is a keyed note; write /note edit {key}", key=entry.key))
-    if entry.kind not in PROJECT_KINDS:
-        return change_text(ctx, entry, given.text, options=bool(given.options))
     changes = _parse_field_options(given)
+    if entry.kind not in PROJECT_KINDS:
+        return _change_typed(ctx, entry, given.text, changes)
     if given.text.strip():
         changes |= parse_changed_fields(entry.kind, given.text, is_path=_make_path_check(ctx))
     if not changes:

@@ -171,7 +171,13 @@ def _parse_change_kind(name: str | None) -> tuple[str, ...]:
     return ("fact", "discovery") if found == "fact" else (found,)
 
 
-_ACTION_NAMES = {"superseded": "replaced", "variant": mark("others say")}
+_ACTION_NAMES = {
+    "learned": mark("learned"),
+    "restored": mark("restored"),
+    "dropped": mark("dropped"),
+    "superseded": mark("replaced"),
+    "variant": mark("others say"),
+}
 """How the table names the actions of `MemoryChange`, where it uses another word."""
 _STORED_ACTIONS = {"replaced": "superseded"}
 _REASONS = ("forgotten", "faded", "pruned", "merged", "outweighed")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
@@ -138,6 +139,18 @@ def find_archived(ctx: CommandContext, typed: str) -> MemoryRecord:
         raise UserError(
             tr("{memory} is not in the archive: it is in use, so nothing was changed", memory=_name_memory(live[0]))
         )
+    is_replaced = False
+    with suppress(UserError):
+        is_replaced = bool(wanted and ctx.memory.store.history(wanted))
+    if is_replaced:
+        raise UserError(
+            tr(
+                "{typed!r} was replaced, so it is not in the archive; `/memory history {id}` shows what took its "
+                "place, and `/memory edit ID TEXT` gives that the earlier text",
+                typed=typed,
+                id=wanted,
+            )
+        )
     raise UserError(tr("the archive has no memory {typed!r}; `/memory list archive` shows what it has", typed=typed))
 
 
@@ -265,7 +278,7 @@ def make_note_row(note: MemoryRecord) -> ListedMemory:
     """Make the row of a keyed note; its text may be Markdown, whose headings lose their marks."""
     words = note.content[:_NOTE_CHARS].split()
     text = " ".join(word for word in words if word.strip("#"))
-    return ListedMemory(id=shorten_key(note.key), kind=KEYED_NOTE, text=text, at=note.updated)
+    return ListedMemory(id=shorten_key(note.key), kind=tr(KEYED_NOTE), text=text, at=note.updated)
 
 
 def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
@@ -277,7 +290,7 @@ def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
             one.id,
             one.kind,
             one.text,
-            *([one.scope] if has_user else []),
+            *([tr(one.scope)] if has_user else []),
             one.confidence,
             format_short_age(now, one.at),
             *([one.by] if is_shared else []),
@@ -285,7 +298,7 @@ def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
         )
         for one in listed
     )
-    scope, by = ["scope"] if has_user else [], ["by"] if is_shared else []
+    scope, by = [tr("scope")] if has_user else [], [tr("by")] if is_shared else []
     columns = (tr("id"), tr("kind"), tr("what"), *scope, tr("conf."), tr("age"), *by, "")
     return Table(columns=columns, rows=rows, wide_column=2, is_truncated=True)
 

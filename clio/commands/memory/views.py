@@ -53,6 +53,7 @@ from clio.memory.retrieval.why import WhyItem, WhyReport
 from clio.memory.store.record import (
     ALL_KINDS,
     KEYED_NOTE,
+    PROGRESS_KEY,
     PROJECT_KINDS,
     SHORT_ID,
     TYPED_KINDS,
@@ -64,7 +65,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_bytes, truncate
-from clio.text.scoring import describe_score
+from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
 from clio.text.translation import english, mark, tr, tr_count
 from clio.tokens import DEFAULT_RATIO
 
@@ -75,6 +76,16 @@ if TYPE_CHECKING:
 _ARCHIVE = ("archive", "archived")
 _LABELS = tuple(dict.fromkeys(map(get_kind_label, ALL_KINDS)))
 """The kinds as the user sees them, in the order of a list."""
+_AGE_LABELS = (
+    mark("a day"),
+    mark("a week"),
+    mark("a month"),
+    mark("3 months"),
+    mark("a year"),
+    mark("older"),
+    mark("undated"),
+)
+"""The ages of `MemoryStats`, marked for translation."""
 MAX_LISTED = 40
 """Rows shown without `--all`."""
 MAX_FOUND = 20
@@ -88,9 +99,11 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, switches=("--all",), valued=("--scope", "--kind", "--type"))
     named = (*given.words, *(given.options[name] for name in ("--kind", "--type") if name in given.options))
     scope = parse_scope(given.options.get("--scope"))
-    if named and named[0].lower() in _ARCHIVE and len(named) == 1:
-        return _list_archive(ctx, scope, everything="--all" in given.options)
-    kinds = _parse_several_kinds(named) if named else ALL_KINDS
+    is_archive = any(word.lower() in _ARCHIVE for word in named)
+    of_kinds = [word for word in named if word.lower() not in _ARCHIVE]
+    kinds = _parse_several_kinds(of_kinds) if of_kinds else ALL_KINDS
+    if is_archive:
+        return _list_archive(ctx, scope, kinds, everything="--all" in given.options)
     memory = ctx.memory
     project_memory = sort_newest_first(memory.store.records(PROJECT_KINDS))
     entries = [entry for entry in project_memory if entry.kind in kinds and scope != "user"]
@@ -102,7 +115,8 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
     ]
     typed.sort(key=lambda one: (ALL_KINDS.index(one[0].kind), -one[0].updated, one[0].id))
     freshness = memory.store.freshness((*entries, *(record for record, _ in typed)))
-    all_notes = memory.store.notes()
+    # The state of the work, which clio writes itself before a trim, is no memory of the user's; `/note list` shows it.
+    all_notes = [note for note in memory.store.notes() if note.key != PROGRESS_KEY]
     notes = all_notes if KEYED_NOTE in kinds and scope != "user" else ()
     data = {
         "entries": [make_project_memory_data(entry, freshness[entry.id]) for entry in entries],
@@ -173,7 +187,9 @@ def show_memory(ctx: CommandContext, argument: str) -> CommandResult:
     if record.key:
         saved = f"{format_date(record.updated)} ({format_time_ago(time.time(), record.updated)})"
         table = Table(
-            columns=(record.key, KEYED_NOTE), rows=((tr("text"), record.content), (tr("saved"), saved)), wide_column=1
+            columns=(record.key, tr(KEYED_NOTE)),
+            rows=((tr("text"), record.content), (tr("saved"), saved)),
+            wide_column=1,
         )
         return CommandResult(table=table, data=make_note_data(record))
     if record.kind not in PROJECT_KINDS:
@@ -243,8 +259,8 @@ def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
         (tr("text"), record.content),
         *_list_examples(ctx, record, state),
         (tr("reason"), record.reason),
-        (tr("scope"), owner),
-        (tr("score"), f"{record.score:g}, {tr(describe_score(record.score))}" if record.score is not None else ""),
+        (tr("scope"), tr(owner)),
+        (tr("score"), f"{record.score:g}, {_describe_record_score(record)}" if record.score is not None else ""),
         (tr("task types"), ", ".join(record.scenarios)),
         (tr("keywords"), ", ".join(record.keywords)),
         (tr("importance"), f"{record.importance:g}"),
@@ -264,6 +280,12 @@ def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
     return CommandResult(table=table, data=make_record_data(record, owner) | {"freshness": state})
 
 
+def _describe_record_score(record: MemoryRecord) -> str:
+    """Return "hard limit" for one, else whether the preference is liked or disliked."""
+    score = record.score or 0.0
+    return tr("hard limit") if score <= HARD_LIMIT_SCORE else tr(describe_score(score))
+
+
 def offer_memories(ctx: CommandContext, argument: str) -> CommandResult:
     """Let the user choose a memory to show; where no list can be drawn, list them as `/memory list` does."""
     shown = list_memories(ctx, argument)
@@ -275,16 +297,20 @@ def offer_memories(ctx: CommandContext, argument: str) -> CommandResult:
     return msgspec.structs.replace(shown, follow_up=choice) if len(texts) == len(whole.rows) else shown
 
 
-def _list_archive(ctx: CommandContext, scope: Scope | None, *, everything: bool) -> CommandResult:
-    """List forgotten and pruned memories, the last archived first. scope: only those of this scope."""
+def _list_archive(ctx: CommandContext, scope: Scope | None, kinds: Sequence[str], *, everything: bool) -> CommandResult:
+    """List forgotten and pruned memories of these kinds, the last archived first. scope: only those of this scope."""
     store = ctx.memory.store
     of_user = {record.id for record in store.user.archived()}
     archived: list[tuple[MemoryRecord, Scope]] = [
         (record, "user" if record.id in of_user else "project") for record in store.archived()
     ]
-    entries: list[tuple[MemoryRecord, Scope]] = [one for one in archived if scope in (None, one[1])]
+    entries: list[tuple[MemoryRecord, Scope]] = [
+        (record, owner) for record, owner in archived if scope in (None, owner) and record.kind in kinds
+    ]
     data = {"archived": [make_memory_data(entry, owner) for entry, owner in entries]}
     if not entries:
+        if archived:
+            return CommandResult(text=tr("The archive has memories, but none of that kind or scope."), data=data)
         return CommandResult(text=tr("The archive is empty: nothing has been forgotten or pruned."), data=data)
     shown = entries if everything else entries[:MAX_LISTED]
     rest = (
@@ -342,6 +368,10 @@ def _parse_kinds(word: str) -> tuple[str, ...]:
     ):
         if name in names:
             return kinds
+    # Tables name the kinds in the user's language.
+    label = next((label for label in _LABELS if tr(label).lower() == name), name)
+    if label != name:
+        return _parse_kinds(label)
     try:
         return (parse_kind(word),)
     except UsageError as error:
@@ -671,8 +701,8 @@ def _make_stat_rows(found: MemoryStats) -> Iterable[tuple[str, str, str, str]]:
     fifths = [(f"{20 * place}–{20 * place + 20}%", bar.count) for place, bar in enumerate(found.confidences)]
     ages = [(bar.label.removeprefix("within "), bar.count) for bar in found.ages]
     groups: list[tuple[str, list[tuple[str, int]]]] = [
-        (tr("kind"), [(kind, number) for kind, number in kinds.items() if number]),
-        (tr("age up to"), [(label, number) for label, number in ages if number or label != "undated"]),
+        (tr("kind"), [(tr(kind), number) for kind, number in kinds.items() if number]),
+        (tr("age up to"), [(tr(label), number) for label, number in ages if number or label != "undated"]),
         (tr("confidence"), fifths),
         (
             tr("examples"),

@@ -766,7 +766,7 @@ _STATES: tuple[Freshness, ...] = ("fresh", "drifted", "gone", "unbound")
 
 
 def _count_ages(entries: Sequence[MemoryRecord], now: float) -> tuple[Bar, ...]:
-    labels = [*(tr("within {name}", name=name) for name, _ in _AGES), "older", "undated"]
+    labels = [*(f"within {name}" for name, _ in _AGES), "older", "undated"]
     counts = Counter[str]()
     for entry in entries:
         days = (now - entry.updated) / DAY_S
