@@ -419,11 +419,11 @@ def test_the_current_folder_may_be_deleted(tmp_path: Path) -> None:
     code = (
         "import os, socket, sys; os.rmdir(os.getcwd()); from clio.cli import main; sys.exit(main(['config', 'show']))"
     )
-    gone = tmp_path / "gone"
-    gone.mkdir()
+    deleted_folder = tmp_path / "gone"
+    deleted_folder.mkdir()
     done = subprocess.run(
         [sys.executable, "-c", code],
-        capture_output=True, text=True, cwd=gone, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+        capture_output=True, text=True, cwd=deleted_folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (
         2,

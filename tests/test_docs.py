@@ -111,14 +111,14 @@ def read_anchors(page: Path) -> set[str]:
 
 
 def test_link_targets_exist() -> None:
-    gone: list[str] = []
+    broken: list[str] = []
     for page in _PAGES:
         for target in read_links(page):
             path, _, anchor = target.partition("#")
             other = (page.parent / path).resolve() if path else page
             if not other.exists() or (anchor and anchor not in read_anchors(other)):
-                gone.append(f"{page.relative_to(ROOT)}: {target}")
-    assert gone == []
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert broken == []
 
 
 def test_the_pages_of_the_site_link_to_nothing_outside_it() -> None:
@@ -157,14 +157,14 @@ def test_files_of_the_repository_that_pages_name_exist() -> None:
     folders = {path.name for path in (ROOT / "clio").iterdir() if path.is_dir()}
     folders |= {"clio", "tests", "bench", "torture", "prompts"}
     named_otherwise = {"clio/NAME", "memory/session_progress.md", "prompts/tools/NAME.md"}
-    gone = [
+    missing = [
         f"{page.relative_to(ROOT)}: {name}"
         for page in _PAGES
         for name in re.findall(r"`([\w-]+/[\w./-]*)(?::\d+)?`", page.read_text(encoding="utf-8"))
         if name.split("/")[0] in folders and name not in named_otherwise
         if not any((ROOT / base / (name + end)).exists() for base in ("", "clio") for end in ("", ".py"))
     ]
-    assert gone == []
+    assert missing == []
 
 
 def test_examples_in_yaml_json_and_toml_can_be_parsed() -> None:

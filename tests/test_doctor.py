@@ -246,8 +246,8 @@ def test_an_unreachable_download_is_one_sentence_and_exit_code_1(
     tmp_path: Path, project: Path, env: dict[str, str], server: EncodingServer,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    gone = Encoding(name="o200k_base", url="http://127.0.0.1:9/o200k_base.tiktoken", sha256="0")
-    monkeypatch.setattr(report, "O200K", gone)
+    unreachable = Encoding(name="o200k_base", url="http://127.0.0.1:9/o200k_base.tiktoken", sha256="0")
+    monkeypatch.setattr(report, "O200K", unreachable)
     assert run_doctor(Options(cwd=project, overrides={"provider": "offline"}), env, fetch=True) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fix")]
     assert wrong == [

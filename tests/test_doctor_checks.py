@@ -151,12 +151,12 @@ def test_held_and_left_over_locks(project: Path, env: dict[str, str]) -> None:
     assert [(mark, mentions(line, "1 in use", "1 from processes that have exited")) for mark, line in found] == [
         ("ok", True)
     ]
-    held = FileLock(project / ".clio" / "memories.json.lock")
-    assert held.acquire()
+    lock = FileLock(project / ".clio" / "memories.json.lock")
+    assert lock.acquire()
     owner = {"pid": 4711, "hostname": "here", "timestamp": time.time() - 3 * 3600, "session_id": ""}
-    held.path.write_text(json.dumps(owner), encoding="utf-8")
+    lock.path.write_text(json.dumps(owner), encoding="utf-8")
     found = lines(look(project, env), "locks")
-    held.release()
+    lock.release()
     assert found[0] == (
         "note",
         "locks: .clio/memories.json.lock has been held by process 4711 for 3 hours; end that process if it hangs",
@@ -338,8 +338,8 @@ def test_the_server_and_the_key_are_named(project: Path, env: dict[str, str], se
 def test_an_unreachable_or_silent_server(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    gone = lines(look(project, env, base_url="http://127.0.0.1:9/v1", model="tiny"), "server")[0]
-    assert gone[0] == "fix" and "connection refused" in gone[1]
+    unreachable = lines(look(project, env, base_url="http://127.0.0.1:9/v1", model="tiny"), "server")[0]
+    assert unreachable[0] == "fix" and "connection refused" in unreachable[1]
     monkeypatch.setattr(report, "SERVER_LIMIT_S", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -362,12 +362,12 @@ def test_a_pipe_instead_of_a_file_is_one_line(project: Path, env: dict[str, str]
 
 
 def test_a_hanging_check_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = threading.Event()
+    ended = threading.Event()
     monkeypatch.setattr(report, "ALL_CHECKS_LIMIT_S", 0.5)
-    monkeypatch.setattr(checks, "read_regular", lambda *_, **__: gone.wait(60))
+    monkeypatch.setattr(checks, "read_regular", lambda *_, **__: ended.wait(60))
     (project / ".clio" / "ltm.json").write_text("{}", encoding="utf-8")
     found = look(project, env)
-    gone.set()
+    ended.set()
     assert lines(found, "memory") == [
         ("fix", "memory: no answer within 0.5 seconds; a disk or network folder may hang")
     ]
@@ -386,11 +386,11 @@ def test_a_pipe_instead_of_a_document_is_a_finding_and_not_waited_for(
 def test_a_configuration_that_hangs_is_the_only_line(
     project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = threading.Event()
-    monkeypatch.setattr(report, "load_config", lambda *_: gone.wait(60))
+    ended = threading.Event()
+    monkeypatch.setattr(report, "load_config", lambda *_: ended.wait(60))
     monkeypatch.setattr(report, "ALL_CHECKS_LIMIT_S", 0.1)
     found = look(project, env)
-    gone.set()
+    ended.set()
     assert [(finding.mark, finding.about) for finding in found] == [("fix", "configuration")]
     assert mentions(found[0].line, "no answer", "0.1 seconds")
 

@@ -191,8 +191,8 @@ def test_the_list_is_grouped_by_kind(harness: Harness) -> None:
     (harness.loaded.project / "a.py").write_text("a = 2\n", encoding="utf-8")
     assert rows(ok(harness, "/memory list patterns"))[0][-1] == "≠"
     (harness.loaded.project / "a.py").unlink()
-    gone = ok(harness, "/memory list code_patterns")
-    assert (gone.text, rows(gone)[0][-1]) == ("1 memory. Examples: ✗ gone.", "✗")
+    listing = ok(harness, "/memory list code_patterns")
+    assert (listing.text, rows(listing)[0][-1]) == ("1 memory. Examples: ✗ gone.", "✗")
     assert data(harness, "/memory list pattern")["entries"][0]["freshness"] == "gone"
     run_command(harness, "/note set plan first this")
     assert rows(ok(harness, "/memory list"))[-1][:3] == ("plan", "keyed note", "first this")

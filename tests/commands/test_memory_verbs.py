@@ -323,8 +323,8 @@ def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     found = json.loads(run_memory(place, "recall", "token", "--json").stdout)
     assert [hit["id"] for hit in found] == [memory["id"]]
     assert run_memory(place, "count").stdout.startswith("2 memories: 1 of the project, 1 of yours. Last confirmed")
-    gone = run_memory(place, "forget", memory["id"])
-    assert gone.stdout.endswith("· clio memory undo\n")
+    forgotten = run_memory(place, "forget", memory["id"])
+    assert forgotten.stdout.endswith("· clio memory undo\n")
     wrong = run_memory(place, "history", "0a1b2c3d")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert mentions(wrong.stderr, "no memory", "'0a1b2c3d'", "clio memory list", "ids")

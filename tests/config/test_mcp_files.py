@@ -165,15 +165,15 @@ def test_a_project_needs_trust_and_is_shown_without_its_secrets(tmp_path: Path) 
     shared = {"mcpServers": {"a": {"command": "sh", "args": ["-c", "x\x1b[2J"], "env": env}}}
     found = read(tmp_path, user="mcpServers: {a: {command: mine}}", shared=shared, trust=False)
     assert [server.command for server in found.servers] == ["mine"]
-    [held] = found.withheld
-    assert held.key == "mcpServers.a"
-    assert "abc123" not in held.value
-    assert "\x1b" not in held.value
-    assert "OTHER=${HOME}" in held.value
+    [waiting] = found.withheld
+    assert waiting.key == "mcpServers.a"
+    assert "abc123" not in waiting.value
+    assert "\x1b" not in waiting.value
+    assert "OTHER=${HOME}" in waiting.value
     other = read(
         tmp_path, shared={"mcpServers": {"a": {"command": "sh", "args": ["-c", "y"], "env": env}}}, trust=False
     )
-    assert other.withheld[0].fingerprint != held.fingerprint
+    assert other.withheld[0].fingerprint != waiting.fingerprint
 
 
 def test_the_user_may_change_a_projects_server_and_a_project_may_only_restrict(tmp_path: Path) -> None:

@@ -144,17 +144,17 @@ def test_saved_text_has_no_control_characters(place: Place) -> None:
 
 def test_idle_connections_do_not_block_others(place: Place) -> None:
     with serving(place) as server, ExitStack() as stack:
-        held: list[socket.socket] = []
+        connections: list[socket.socket] = []
         for number in range(_MAX_CONNECTIONS):
             connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
             connection.settimeout(60)
             if number % 2:
                 connection.sendall(b"POST /mcp HTTP/1.1\r\nx: ")
-            held.append(connection)
+            connections.append(connection)
         if (status := server.ask()[0]) != 200:
             assert status == 503
             # The server ends each of them itself; a slow machine only takes longer.
-            assert [connection.recv(1) for connection in held] == [b""] * len(held)
+            assert [connection.recv(1) for connection in connections] == [b""] * len(connections)
         assert server.ask()[0] == 200
 
 

@@ -95,9 +95,9 @@ def test_removing_refuses_to_lose_work_and_keeps_the_branch(repo: Path) -> None:
     with pytest.raises(UserError, match=r"is locked \(on a stick\)"):
         remove_worktree(repo, "fix")
     git(repo, "worktree", "unlock", str(path))
-    gone = remove_worktree(repo, "fix")
+    removed = remove_worktree(repo, "fix")
     assert not path.exists()
-    assert count_own_commits(repo, gone) == 1
+    assert count_own_commits(repo, removed) == 1
     assert git(repo, "log", "-1", "--format=%s", "clio/fix") == "two"
     with pytest.raises(UserError, match=r"no worktree 'fix'.*none"):
         remove_worktree(repo, "fix")

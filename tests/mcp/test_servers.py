@@ -80,7 +80,7 @@ def test_everything_a_server_offers_is_used(tmp_path: Path) -> None:
     """One process for many checks, because starting is slow."""
 
     async def work() -> None:
-        news: list[str] = []
+        updates: list[str] = []
         asked: list[tuple[str, tuple[str, ...]]] = []
 
         async def answer(question: str, options: tuple[str, ...]) -> str:
@@ -98,12 +98,12 @@ def test_everything_a_server_offers_is_used(tmp_path: Path) -> None:
             assert [(one.name, one.required) for one in prompt.arguments] == [("path", True), ("tone", False)]
 
             async def say(tool: str, **given: Any) -> str:
-                return (await servers.call("peer", tool, given, news.append)).text
+                return (await servers.call("peer", tool, given, updates.append)).text
 
             assert await say("add", a=2, b=40) == "42"
             assert not (await servers.call("peer", "fail", {}, ignore)).ok
             assert await say("slow") == "done"
-            assert news == ["50 % part 1", "100 % part 2"]
+            assert updates == ["50 % part 1", "100 % part 2"]
             assert (await say("blocks")).split("\n\n") == [
                 "a text\x1b[31m",
                 "[image: image/png, 3 bytes, not shown]",

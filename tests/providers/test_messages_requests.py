@@ -69,7 +69,7 @@ def sent(dialect: MessagesProtocol, asked: ChatRequest) -> dict[str, Any]:
 
 
 def _without_iterators(value: Any) -> Any:
-    """Return pydantic's result without lazily read `Iterable` fields and unknown fields."""
+    """Return pydantic's result as plain lists and dictionaries, reading its lazy `Iterable` fields."""
     if isinstance(value, dict):
         return {key: _without_iterators(item) for key, item in value.items()}
     return value if isinstance(value, str | int | float | bool | None) else [_without_iterators(item) for item in value]

@@ -179,11 +179,11 @@ def test_a_turn_sends_back_reasoning_in_order_with_its_calls_and_phases() -> Non
 def test_every_kind_of_message_matches_the_packages_types() -> None:
     images = {"b1": b"\x89PNG"}
     part = ImagePart(blob="b1", media_type="image/png", name="a.png", size=4)
-    gone = ImagePart(blob="b2", media_type="image/png", name="b.png", size=4)
+    missing_picture = ImagePart(blob="b2", media_type="image/png", name="b.png", size=4)
     call = ToolCall(id="c1", name="git", arguments="{broken")
     messages: tuple[Message, ...] = (
         SystemMessage(content="A summary."),
-        UserMessage(content="look", context="here", images=(part, gone)),
+        UserMessage(content="look", context="here", images=(part, missing_picture)),
         AssistantMessage(content="", finish_reason="interrupted"),
         AssistantMessage(content="I call.", tool_calls=(call,)),
         ToolMessage(tool_call_id="c1", content="failed \ud800", ok=False, images=(part,)),

@@ -72,8 +72,8 @@ class Stage:
         self.bin, self.home, self.log = self.root / "bin", self.root / "a" / "b" / "work", self.root / "log"
         self.bin.mkdir()
         for name in NAMES:
-            says = "" if name in _SAY_NOTHING else "echo in; echo sub/in; "
-            rest = f"{{ {says}exit {int(name in _FAIL)}; }} 2>/dev/null"
+            output = "" if name in _SAY_NOTHING else "echo in; echo sub/in; "
+            rest = f"{{ {output}exit {int(name in _FAIL)}; }} 2>/dev/null"
             path = self.bin / name
             text = _STAND_IN.format(shell="/bin/sh", name=name, end=_END, log=self.log, rest=rest)
             path.write_text(text, encoding="utf-8")

@@ -65,9 +65,9 @@ def runs(project: Path, line: str, mode: ApprovalMode, *allow: str) -> bool:
 
 @each_row("name", AUTOMATIC)
 def test_edits_asks_for_files_that_run_automatically(name: str, project: Path) -> None:
-    for spelled in (name, f"sub/{name}", name.upper(), name.title(), f"sub/deep/{name}"):
-        assert writes(project, spelled, "edits") == "high", spelled
-        assert writes(project, spelled, "ask", session=True) == "high", spelled
+    for variant in (name, f"sub/{name}", name.upper(), name.title(), f"sub/deep/{name}"):
+        assert writes(project, variant, "edits") == "high", variant
+        assert writes(project, variant, "ask", session=True) == "high", variant
     decides = name in (".mcp.json", ".git/config", ".git/hooks/x")
     assert decides or writes(project, name, "all") == "run"
 
@@ -121,8 +121,8 @@ def test_a_name_equal_to_one_on_some_file_systems_needs_approval(
     respell: Callable[[str], str], name: str, project: Path
 ) -> None:
     first, slash, rest = name.partition("/")
-    for spelled in (f"{respell(first)}{slash}{rest}", f"sub/{respell(first)}{slash}{rest}"):
-        assert writes(project, spelled, "edits") == "high", ascii(spelled)
+    for variant in (f"{respell(first)}{slash}{rest}", f"sub/{respell(first)}{slash}{rest}"):
+        assert writes(project, variant, "edits") == "high", ascii(variant)
     if rest:
         assert writes(project, f"{first}/{respell(rest)}", "edits") == "high"
 

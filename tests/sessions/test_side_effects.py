@@ -154,11 +154,11 @@ def run(project: Path, command: str) -> SideEffects:
 
 @pytest.mark.parametrize("quiet", ["", "-q "])
 def test_commits_of_a_command_with_and_without_output(project: Path, quiet: str) -> None:
-    deeds = run(project, f"echo two > a.txt && git commit {quiet}-am 'feat: ü'")
+    effects = run(project, f"echo two > a.txt && git commit {quiet}-am 'feat: ü'")
     head = git(project, "rev-parse", "HEAD")
-    found = [commit for commit in deeds.commits if head.strip().startswith(commit.hash)]
+    found = [commit for commit in effects.commits if head.strip().startswith(commit.hash)]
     assert [commit.subject for commit in found] == ["feat: ü"]
-    assert deeds.exit_code == 0
+    assert effects.exit_code == 0
 
 
 def test_a_command_that_fails_or_commits_nothing(project: Path) -> None:

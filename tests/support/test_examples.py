@@ -5,10 +5,10 @@ from tests.support.examples import is_fuzzing, sample
 
 def test_a_sample_is_the_same_every_time_and_differs_for_another_seed() -> None:
     cases = range(1_000)
-    taken = sample(cases, 10, "a")
-    assert taken == sample(cases, 10, "a") == sorted(taken)
-    assert len(taken) == (1_000 if is_fuzzing() else 10)
-    assert is_fuzzing() or taken != sample(cases, 10, "b")
+    chosen = sample(cases, 10, "a")
+    assert chosen == sample(cases, 10, "a") == sorted(chosen)
+    assert len(chosen) == (1_000 if is_fuzzing() else 10)
+    assert is_fuzzing() or chosen != sample(cases, 10, "b")
 
 
 def test_a_short_list_is_returned_whole() -> None:

@@ -64,16 +64,16 @@ def test_buckets_find_similar_texts_as_often_as_the_formula_says() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5), WORDS), max_size=15))
 def test_an_index_contains_the_latest_signatures(steps: list[tuple[int, list[str]]]) -> None:
     index: LshIndex[int] = LshIndex()
-    held: dict[int, list[str]] = {}
+    texts_by_key: dict[int, list[str]] = {}
     for key, words in steps:
         if key == 5:
             index.remove(len(words))
-            held.pop(len(words), None)
+            texts_by_key.pop(len(words), None)
         else:
             index.add(key, compute_signature(words))
-            held[key] = words
-    assert len(index) == len(held)
-    for key, words in held.items():
+            texts_by_key[key] = words
+    assert len(index) == len(texts_by_key)
+    for key, words in texts_by_key.items():
         assert key in index.find_candidates(compute_signature(words))
 
 

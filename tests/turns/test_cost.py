@@ -242,14 +242,14 @@ def test_server_side_searches_are_paid_over_messages_and_named_without_a_price(t
 
 
 def test_the_shipped_prices_include_searches(tmp_path: Path) -> None:
-    book = PriceBook(tmp_path)
-    assert [book.find_search_cost(name, 1_000) for name in ("openai", "anthropic", "groq")] == [
+    price_book = PriceBook(tmp_path)
+    assert [price_book.find_search_cost(name, 1_000) for name in ("openai", "anthropic", "groq")] == [
         10_000_000,
         10_000_000,
         None,
     ]
     (tmp_path / "prices.yaml").write_text("anthropic: {searches: 12}\n", encoding="utf-8")
-    assert book.find_search_cost("anthropic", 1) == 12_000
+    assert price_book.find_search_cost("anthropic", 1) == 12_000
     (tmp_path / "prices.yaml").write_text("anthropic:\n  searches: many\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"prices\.yaml:2"):
-        book.find_search_cost("anthropic", 1)
+        price_book.find_search_cost("anthropic", 1)

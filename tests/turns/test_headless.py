@@ -315,21 +315,21 @@ def test_a_message_after_a_withdrawn_question_is_accepted() -> None:
 def test_queued_input_counts_until_it_is_used() -> None:
     questions = headless_json.StreamQuestions(lambda event: None)
     app = cast(Any, SimpleNamespace(mailbox=Mailbox(), pending_input=None))
-    held: list[int] = []
+    sizes: list[int] = []
 
     async def run_turn(text: str) -> Any:
-        held.append(questions.room.held)
-        if len(held) == 3:
+        sizes.append(questions.room.held)
+        if len(sizes) == 3:
             await wait_until_async(lambda: app.mailbox.waiting)
         return SimpleNamespace(exit_code=0)
 
     async def inputs() -> AsyncIterator[headless_json.StreamInput]:
         for _ in range(3):
             yield headless_json.Prompt(text="x" * 50_000)
-        await wait_until_async(lambda: len(held) == 3 and run._running)  # pyright: ignore[reportPrivateUsage]
+        await wait_until_async(lambda: len(sizes) == 3 and run._running)  # pyright: ignore[reportPrivateUsage]
         yield headless_json.Steer(text="y" * 50_000)
 
     run = headless_json.StreamRun(app, questions, run_turn, lambda refused: None)
     assert asyncio.run(run.run("", inputs())) == 0
-    assert len(held) == 4, "the steering message came too late and is a separate turn"
-    assert max(held) > 100_000 and questions.room.held == 0
+    assert len(sizes) == 4, "the steering message came too late and is a separate turn"
+    assert max(sizes) > 100_000 and questions.room.held == 0

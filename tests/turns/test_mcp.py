@@ -225,8 +225,8 @@ async def test_a_project_starts_no_server_before_it_is_trusted(peers: Peers) -> 
     harness = peers.bare([text("one"), text("two")])
     peers.write({"mcpServers": {"peer": ENTRY}}, "project/.mcp.json")
     await restart(harness)
-    [held] = harness.loaded.withheld
-    assert (held.key, held.where) == ("mcpServers.peer", ".mcp.json")
+    [waiting] = harness.loaded.withheld
+    assert (waiting.key, waiting.where) == ("mcpServers.peer", ".mcp.json")
     await harness.turn("first")
     assert "mcp_peer_add" not in json.dumps(harness.server.requests[0].body["tools"])
     trust_project(harness.loaded)

@@ -81,7 +81,7 @@ def test_a_refused_effort_is_reported_once_and_not_sent_again(make_harness: Make
 
 
 def _turns_after(make_harness: MakeHarness, refusal: Any) -> list[str]:
-    """Return the requests of two clios, one turn each, with a server that refuses every other effort."""
+    """Return the notices of two clios, one after the other, with a server that refuses the effort `max`."""
 
     def decide(body: dict[str, Any]) -> Any:
         return refusal if body.get("reasoning", {}).get("effort") == "max" else says("Yes.")

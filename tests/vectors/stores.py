@@ -175,8 +175,8 @@ def query_is_substring(given: Input) -> Output:
 
 
 def scenario_aliases(given: Input) -> Output:
-    book = TaskTypes()
-    return {"resolved": [book.resolve(name) for name in given["names"]]}
+    task_types = TaskTypes()
+    return {"resolved": [task_types.resolve(name) for name in given["names"]]}
 
 
 def backfill(given: Input) -> Output:

@@ -223,16 +223,16 @@ def test_memories_in_tables_of_an_earlier_version_are_found(cluster: Cluster, mo
 def test_writing_members_leave_connections_for_reading_ones(database: Database, cluster: Cluster) -> None:
     team = Team(database)
     team.remember("anna", "The staging port is 5432")
-    held, found, ended = threading.Event(), threading.Event(), threading.Event()
+    locked, found, ended = threading.Event(), threading.Event(), threading.Event()
 
     def hold(connection: Any) -> None:
         Work(connection, TermStatistics()).lock(PROJECT_OWNER)
-        held.set()
+        locked.set()
         found.wait(30)
 
     holder = threading.Thread(target=lambda: database.write(hold))
     holder.start()
-    assert held.wait(30)
+    assert locked.wait(30)
 
     def write(number: int) -> None:
         team.remember(f"member{number}", f"Shelf {chr(97 + number) * 3} is empty")

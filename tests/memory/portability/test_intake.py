@@ -163,8 +163,8 @@ def test_a_newer_statement_of_the_same_rank_replaces_the_older(here: MemoryHome)
 
 def test_the_same_text_is_recognized_whatever_its_id(here: MemoryHome) -> None:
     here.memories.add(MemoryDraft(content="The API listens on 8080.", kind="fact"), provenance=BY_USER)
-    [taken] = take(here, of(record("the API listens on  8080")))
-    assert (taken.new, taken.known) == (0, 1)
+    [result] = take(here, of(record("the API listens on  8080")))
+    assert (result.new, result.known) == (0, 1)
 
 
 def test_a_rule_of_another_user_does_not_contradict_mine(here: MemoryHome) -> None:
@@ -179,8 +179,8 @@ def test_a_memory_forgotten_here_stays_forgotten(here: MemoryHome) -> None:
     bundle = of(record("deploys take 5 minutes"))
     take(here, bundle)
     here.memories.forget("01890000")
-    [taken] = take(here, bundle)
-    assert (taken.forgotten, live_contents(here)) == (1, [])
+    [result] = take(here, bundle)
+    assert (result.forgotten, live_contents(here)) == (1, [])
 
 
 def test_a_note_newer_here_is_kept(here: MemoryHome) -> None:

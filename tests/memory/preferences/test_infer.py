@@ -36,9 +36,9 @@ def test_file_names_support_a_task_type_and_never_decide_alone() -> None:
 
 
 def test_keywords_of_a_users_own_scenario_count() -> None:
-    book = TaskTypes({"infra": TaskType(keywords=("terraform", "helm chart"))})
+    task_types = TaskTypes({"infra": TaskType(keywords=("terraform", "helm chart"))})
     assert detect_task_type("terraform plan looks odd", BOOK) is None
-    assert detect_task_type("terraform plan looks odd", book) == "infra"
+    assert detect_task_type("terraform plan looks odd", task_types) == "infra"
 
 
 @pytest.mark.parametrize("filling", ["x = 1\n", "the quick brown fox. "])

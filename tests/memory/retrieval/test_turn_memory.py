@@ -270,11 +270,11 @@ def test_memories_that_do_not_fit_are_reported_as_left_out(tmp_path: Path) -> No
 
 def test_hard_limits_are_in_every_prompt_and_new_ones_are_sent_once(memory_harness: MemoryHarness) -> None:
     memory_harness.memory.preferences.add("force pushes", "", 0.5, explicit=True)
-    news = memory_harness.turn("hello")["hard_limits"]
-    assert "force pushes" in news.text
+    new_limits = memory_harness.turn("hello")["hard_limits"]
+    assert "force pushes" in new_limits.text
     assert "hard_limits" not in memory_harness.turn("hello again")
     memory_harness.trim()
-    assert memory_harness.turn("and again")["hard_limits"].text == news.text
+    assert memory_harness.turn("and again")["hard_limits"].text == new_limits.text
     memory_harness.memory.begin(window_tokens=32_000, session=memory_harness.session)
     [limits] = memory_harness.memory.prefix_fragments()
     assert limits.name == "hard_limits" and "force pushes" in limits.text

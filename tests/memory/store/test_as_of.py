@@ -71,9 +71,9 @@ def test_a_forgotten_and_restored_memory_was_not_known_in_between(time: Time) ->
     id = time.say("a zebra").record.id
     before = time.passes()
     time.memories.forget(id)
-    gone = time.passes()
+    forgotten_at = time.passes()
     time.memories.project.restore(id)
-    assert [contents_at(time, at) for at in (before, gone, time.now)] == [["a zebra"], [], ["a zebra"]]
+    assert [contents_at(time, at) for at in (before, forgotten_at, time.now)] == [["a zebra"], [], ["a zebra"]]
 
 
 def test_a_memory_removed_by_compaction_was_known_before(time: Time) -> None:
@@ -117,9 +117,9 @@ def test_an_entry_of_the_project_knowledge_is_read_as_of_its_time(time: Time) ->
     time.ltm.update(id, content="Config is TOML")
     second = time.passes()
     time.ltm.forget([id])
-    gone = time.passes()
+    forgotten_at = time.passes()
     discover(time, "Config is TOML")
-    found = [known(time, at) for at in (first - 1, first, second, gone, time.now)]
+    found = [known(time, at) for at in (first - 1, first, second, forgotten_at, time.now)]
     assert found == [[], ["Config is YAML"], ["Config is TOML"], [], ["Config is TOML"]]
 
 

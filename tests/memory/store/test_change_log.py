@@ -35,14 +35,14 @@ def names(changes: tuple[Change, ...]) -> list[str]:
 
 def reverted(*refused: str) -> tuple[list[str], Callable[[Change], object]]:
     """Return the list of undone changes in order, and a function that undoes; it refuses the named changes."""
-    taken: list[str] = []
+    undone: list[str] = []
 
     def take(change: Change) -> None:
         if change.what in refused:
             raise UserError(f"“{change.what}” was changed since.")
-        taken.append(change.what)
+        undone.append(change.what)
 
-    return taken, take
+    return undone, take
 
 
 def edit(id: str, was: str, becomes: str, at: float = 0.0) -> Change:
@@ -65,9 +65,9 @@ def test_a_group_is_undone_as_a_whole_last_change_first(logs: ScopeLogs) -> None
     with logs.group("sleep of Monday"):
         for what in ("first", "second", "third"):
             note(logs.project, what)
-    taken, revert = reverted()
+    undone, revert = reverted()
     assert mentions(undo_last(logs, revert), "Undone", "sleep", "Monday", "3 changes")
-    assert taken == ["third", "second", "first"]
+    assert undone == ["third", "second", "first"]
     assert undo_last(logs, revert) == "Undone: before."
     assert logs.undoable() == ()
     with pytest.raises(UserError, match="nothing to undo"):
@@ -78,10 +78,10 @@ def test_a_record_changed_since_is_kept_and_the_rest_is_undone(logs: ScopeLogs) 
     with logs.group("sleep"):
         for what in ("first", "second", "third"):
             note(logs.project, what)
-    taken, revert = reverted("second")
+    undone, revert = reverted("second")
     report = undo_last(logs, revert)
     assert mentions(report, "Undone", "sleep", "2 changes", "Not undone: 1 change", "“second”")
-    assert taken == ["third", "first"]
+    assert undone == ["third", "first"]
     assert logs.last() is None
 
 
@@ -104,9 +104,9 @@ def test_changes_of_other_sessions_meanwhile_are_not_undone(logs: ScopeLogs) -> 
         other.start()
         other.join()
         note(logs.project, "mine too")
-    taken, revert = reverted()
+    undone, revert = reverted()
     undo_last(logs, revert)
-    assert taken == ["mine too", "mine"]
+    assert undone == ["mine too", "mine"]
     assert names(logs.undoable()) == ["theirs"]
 
 
@@ -115,9 +115,9 @@ def test_an_open_group_whose_process_died_is_still_a_group(logs: ScopeLogs) -> N
         note(logs.project, "first")
         note(logs.project, "second")
         raise KeyboardInterrupt
-    taken, revert = reverted()
+    undone, revert = reverted()
     undo_last(logs, revert)
-    assert taken == ["second", "first"]
+    assert undone == ["second", "first"]
 
 
 def test_a_group_spans_both_scopes(logs: ScopeLogs) -> None:
@@ -125,9 +125,9 @@ def test_a_group_spans_both_scopes(logs: ScopeLogs) -> None:
         note(logs.project, "of the project")
         note(logs.user, "of the user")
         note(logs.project, "of the project again")
-    taken, revert = reverted()
+    undone, revert = reverted()
     assert mentions(undo_last(logs, revert), "3 changes")
-    assert taken == ["of the project again", "of the user", "of the project"]
+    assert undone == ["of the project again", "of the user", "of the project"]
     assert (logs.project.undoable(), logs.user.undoable()) == ((), ())
 
 
@@ -137,9 +137,9 @@ def test_in_each_project_only_its_own_changes_are_undone(logs: ScopeLogs, tmp_pa
     note(other.user, "there")
     note(other.project, "there alone")
     assert (names(logs.undoable()), names(other.undoable())) == (["here"], ["there", "there alone"])
-    taken, revert = reverted()
+    undone, revert = reverted()
     undo_last(logs, revert)
-    assert (taken, logs.undoable(), len(other.undoable())) == (["here"], (), 2)
+    assert (undone, logs.undoable(), len(other.undoable())) == (["here"], (), 2)
 
 
 def test_without_a_home_folder_both_scopes_share_one_log(tmp_path: Path) -> None:
@@ -175,10 +175,10 @@ def test_of_a_large_group_the_newest_part_can_be_undone(logs: ScopeLogs, monkeyp
         for number in range(400):
             logs.project.append(new_change("note", f"part {number}", at=0.0, before="x" * 100))
     assert logs.project.path.stat().st_size <= 40_000
-    taken, revert = reverted()
+    undone, revert = reverted()
     report = undo_last(logs, revert)
-    assert taken[0] == "part 399" and len(taken) < 200
-    assert report.endswith(f"{400 - len(taken)} changes can no longer be undone.")
+    assert undone[0] == "part 399" and len(undone) < 200
+    assert report.endswith(f"{400 - len(undone)} changes can no longer be undone.")
 
 
 def test_the_newest_changes_can_be_undone_in_order(log: ChangeLog, monkeypatch: pytest.MonkeyPatch) -> None:

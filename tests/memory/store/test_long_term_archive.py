@@ -196,9 +196,9 @@ def test_stats_count_all_entries(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
     (path.parent.parent / "a.py").write_text("x", encoding="utf-8")
-    gone = add(ltm(path, NOW - 400 * DAY), "discovery", "old", confidence=0.1).record
+    pruned = add(ltm(path, NOW - 400 * DAY), "discovery", "old", confidence=0.1).record
     add(ltm(path, NOW - 3 * DAY), "pattern", "p", said_by("model"), examples=("a.py",))
-    ltm(path).forget([gone.id])
+    ltm(path).forget([pruned.id])
     found = stats(path, 1795229650 + 5 * DAY)
     project = {"discovery": 2, "solution": 1, "pattern": 2, "workflow": 1, "failure": 1, "rule": 2}
     assert found.counts == dict.fromkeys(ALL_KINDS, 0) | project

@@ -113,28 +113,28 @@ def test_no_kill_leaves_a_partial_file_or_loses_a_confirmed_change(tmp_path: Pat
     command = [sys.executable, "-m", "tests.memory.store.ltm_crash", str(tmp_path), str(KILLS), "4"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60 + KILLS, check=True)
     there: set[str] = set()
-    gone: set[str] = set()
+    forgotten: set[str] = set()
     unsure: set[str] = set()
     lines = done.stdout.splitlines()
     assert sum(not line.startswith("begin ") for line in lines) >= 7 * KILLS  # saves, 200 and more
     for line in lines:
         state, _, text = line.partition(" ")
-        for states in (there, gone, unsure):
+        for states in (there, forgotten, unsure):
             states.discard(text)
-        {"there": there, "gone": gone, "begin": unsure}[state].add(text)
+        {"there": there, "gone": forgotten, "begin": unsure}[state].add(text)
     memory = ltm(tmp_path / ".clio" / "ltm.json")
     known = [entry.content for entry in memory.read().entries]
     archived = [entry.content for entry in memory.archived()]
     assert there <= set(known)
-    assert gone <= set(archived)
+    assert forgotten <= set(archived)
     assert unsure <= set(known) | set(archived)
     assert len(set(known)) == len(known)
-    assert len(set(known) | set(archived)) <= len(there | gone | unsure) + KILLS  # one per kill may be unconfirmed
+    assert len(set(known) | set(archived)) <= len(there | forgotten | unsure) + KILLS  # one per kill may be unconfirmed
     assert [path.name for path in (tmp_path / ".clio").iterdir() if "corrupt" in path.name] == []
     memory.prune()
     left = {entry.content for entry in memory.archived()}
     assert not left & {entry.content for entry in memory.read().entries}
-    assert gone <= left
+    assert forgotten <= left
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
