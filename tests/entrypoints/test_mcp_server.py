@@ -91,7 +91,9 @@ def test_one_agent_remembers_and_the_next_recalls(place: Place) -> None:
                 "recall", "search_sessions", "project_knowledge",
             }  # fmt: skip
             assert {name for name, hint in hints.items() if hint.destructive_hint} == {"forget", "compact"}
-            done = await agent.call_tool("remember", {"content": f"The token is {SECRET}", "type": "fact"})
+            done = await agent.call_tool(
+                "remember", {"content": f"The token of staging is {SECRET} and rotates on Mondays", "type": "fact"}
+            )
             assert SECRET not in text(done) + json.dumps(done.structured_content)
             await agent.call_tool("remember", {"content": "Prefers tabs", "type": "preference"})
             assert await wrong(agent, "remember") == "remember needs content"
@@ -109,7 +111,7 @@ def test_one_agent_remembers_and_the_next_recalls(place: Place) -> None:
             assert offered == ["recall", "search_sessions", "project_knowledge"]
             found = await agent.call_tool("recall", {"query": "token"})
             assert [one["id"] for one in found.structured_content["memories"]] == [id]
-            assert text(found).endswith("The token is [REDACTED:openai-key]")
+            assert text(found).endswith("The token of staging is [REDACTED:openai-key] and rotates on Mondays")
             everything = await agent.call_tool("recall", {})
             assert {one["content"] for one in everything.structured_content["memories"]} >= {"Prefers tabs"}
             refusal = await wrong(agent, "remember", content="x")
