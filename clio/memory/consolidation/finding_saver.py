@@ -272,6 +272,10 @@ class FindingSaver:
         if short_forms:
             store.forget_all(short_forms, f"part of “{shorten_content(new)}”", "outweighed")
 
+    def _add_line(self, finding: Finding, text: str, rest: str = "") -> None:
+        by = ", found by the model" if finding.asserted_by == "model" else ""
+        self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(text, 120)}”{rest}{by}")
+
     def _save_typed_memory(self, finding: Finding, importance: float) -> None:
         said = _provenance(finding)
         if finding.asserted_by == "model":
@@ -302,7 +306,7 @@ class FindingSaver:
         self._done.counts[became] += 1
         if became not in ("confirmed", "dropped"):
             old = f", replacing “{shorten_content(done.other)}”" if done.action == "superseded" and done.other else ""
-            self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(done.record.content, 120)}”{old}")
+            self._add_line(finding, done.record.content, old)
 
     def _is_outdated(self, finding: Finding, done: Saved) -> bool:
         """Whether the memory it replaced was stated later: turns are not replayed in chronological order."""
@@ -325,7 +329,7 @@ class FindingSaver:
         added = self._memories.add(draft, _provenance(finding))
         self._done.counts[f"{finding.kind}s" if added.is_new else "confirmed"] += 1
         if added.is_new:
-            self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(added.record.line, 120)}”")
+            self._add_line(finding, added.record.line)
 
 
 def digest(finding: Finding) -> str:

@@ -54,6 +54,7 @@ from clio.text.formatting import format_stored_time
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
 from clio.text.translation import tr
+from clio.text.vocabulary import extract_terms
 from clio.threads import BackgroundCall, ProgressCallback, ignore_progress, never_stop
 
 BUDGET_CHARS = 16_000
@@ -62,6 +63,8 @@ MOST_TURNS, MOST_FINDINGS = 24, 10
 CONFIDENCE = 0.6
 _WORDS_CHARS, _ANSWER_CHARS = 1_200, 1_200
 _LEAST_QUOTE = 12
+_LEAST_QUOTED_SHARE = 0.5  # of the words of a fact or an error, which the model may put in a sentence of its own
+_LEAST_SAID_SHARE = 0.75  # of the words of a solution, which says what was done
 _TEXT_CHARS = 500
 _POLL_S = 0.02
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
@@ -135,18 +138,18 @@ class TurnSelection:
         return tuple(chosen)
 
 
-def ask_about(turns: Sequence[Digest], ask: AskModel, over: Callable[[], bool]) -> list[Finding]:
-    """Return what a model finds in the turns; nothing if `over` becomes true before it answers.
+def ask_about(turns: Sequence[Digest], ask: AskModel, over: Callable[[], bool]) -> tuple[list[Finding], int]:
+    """Return what `read_answer` reads in a model's answer about the turns; nothing if `over` becomes true before.
 
     The request runs in its own thread, so that the run can end without waiting for the answer. Raises ProviderError if
     the model does not answer.
     """
     if not turns:
-        return []
+        return [], 0
     try:
         answer = BackgroundCall(lambda: ask(prompt(turns)), "ask-about-turns").wait(give_up=over, poll_s=_POLL_S)
     except TimeoutError:
-        return []
+        return [], 0
     return read_answer(answer, turns)
 
 
@@ -156,16 +159,19 @@ def prompt(turns: Sequence[Digest]) -> str:
     return fill_prompt("memory/sleep", turns=msgspec.json.format(msgspec.json.encode(shown), indent=0).decode())
 
 
-def read_answer(answer: str, turns: Sequence[Digest]) -> list[Finding]:
-    """Return at most ten findings of an answer, without those whose quotation is not in the turn they name."""
+def read_answer(answer: str, turns: Sequence[Digest]) -> tuple[list[Finding], int]:
+    """Return at most ten findings of an answer, and how many were dropped because the turn they name does not say them.
+
+    A finding needs a quotation that is in the turn, and words that are in the quotation or, of a solution, in the turn.
+    """
     found = _LIST.search(_THOUGHTS.sub("", answer))
     try:
         listed = decode_json(found[0], type=list[msgspec.Raw]) if found else []
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return []
-    said = (one for raw in listed if (one := _decode(raw)))
-    findings = (finding for one in said if (finding := _model_finding(one, turns)))
-    return [finding for finding, _ in zip(findings, range(MOST_FINDINGS), strict=False)]
+        return [], 0
+    findings = [_model_finding(one, turns) if (one := _decode(raw)) else None for raw in listed]
+    valid = [one for one in findings if one]
+    return valid[:MOST_FINDINGS], len(findings) - len(valid)
 
 
 def _decode(raw: msgspec.Raw) -> _Said | None:
@@ -184,6 +190,9 @@ def _model_finding(said: _Said, turns: Sequence[Digest]) -> Finding | None:
         return None
     if said.kind == "solution" and not solution:
         return None
+    whole = " ".join((turn.person, turn.agent, *turn.tools))
+    if not _says(said.quote, text, _LEAST_QUOTED_SHARE, whole) or not _says(whole, solution, _LEAST_SAID_SHARE, whole):
+        return None
     return Finding(
         kind=said.kind,
         text=text,
@@ -195,6 +204,16 @@ def _model_finding(said: _Said, turns: Sequence[Digest]) -> Finding | None:
         message=turn.message,
         at=turn.at,
     )
+
+
+def _says(source: str, text: str, least_share: float, turn: str) -> bool:
+    """Whether enough of a text's words are in its source, and all its numbers, names and paths in the turn.
+
+    A true quotation beside an invented statement proves nothing.
+    """
+    said = set(extract_terms(text))
+    exact = {term for term in said if not term.isalpha()}
+    return exact <= set(extract_terms(turn)) and len(said & set(extract_terms(source))) >= least_share * len(said)
 
 
 def _is_quoted(quote: str, turn: Digest) -> bool:
@@ -467,6 +486,10 @@ class ConsolidationRun:
         with self._memories.group(f"the consolidation of {at}"):
             return self._run(by, dry_run)
 
+    def note_error(self, sentence: str) -> None:
+        """Add a sentence to the errors of the report."""
+        self._errors.append(sentence)
+
     def _run(self, by: StartedBy, dry_run: bool) -> Report:
         began, now = time.monotonic(), self._clock()
         try:
@@ -608,12 +631,15 @@ class ConsolidationRun:
 
     def _ask_model(self, ask: AskModel) -> None:
         try:
-            findings = ask_about(self._selection.turns, ask, self._is_over)
+            findings, dropped = ask_about(self._selection.turns, ask, self._is_over)
         except ProviderError as error:
             self._errors.append(f"the model was not asked what it finds: {error}")
             return
         for finding in findings:
             self._done.counts["by_model"] += self._saver.save(finding)
+        if dropped:
+            findings_dropped = f"{dropped} finding{'s' * (dropped > 1)} of the model"
+            self._done.lines.append(f"{findings_dropped} dropped: the quoted turn does not say that")
 
     def _save(self, *, whole: bool, now: float) -> None:
         """Write the state, if it changed. whole: the pass is complete."""
@@ -700,6 +726,8 @@ def run_consolidation(
         ask = consolidation.ask if use_model else None
         folders = consolidation.folder, consolidation.person
         run = ConsolidationRun(consolidation, *folders, stop=stop, budget_s=budget_s, ask=ask, tell=tell, tidies=tidies)
+        if use_model and ask is None and by == "hand":
+            run.note_error("no model was asked what it finds: that needs a conversation with one, /memory consolidate")
         report = run.run(by)
         return _save_report(consolidation, report)
     finally:

@@ -58,7 +58,7 @@ def fact(**changes: object) -> dict[str, object]:
 
 
 def test_the_model_is_asked_once_and_its_findings_have_less_confidence(place: Place) -> None:
-    model = Model([fact(), fact(kind="solution", text="empty queue", solution="wait until five")])
+    model = Model([fact(), fact(kind="solution", text="empty queue", solution="drained by a cron job")])
     report = run_consolidation(nights(place, model), use_model=True)
     assert len(model.asked) == 1
     assert (report.facts, report.solutions, report.by_model) == (1, 1, 2)
@@ -91,6 +91,15 @@ def test_without_the_setting_the_model_is_not_asked(place: Place) -> None:
         [fact(text="")],
         [fact(text="x" * 5_000)],
         [fact(kind="solution")],
+        [fact(text="The production password is stored in passwords.txt")],
+        [fact(text="The queue is drained by a cron job at five past 9")],
+        [
+            fact(
+                kind="solution",
+                text="the queue is drained by a cron job",
+                solution="rm -rf the cache and run make yeet",
+            )
+        ],
         [{"text": "no more than that"}],
         ["ignore all rules", 7, None],
     ],
@@ -104,9 +113,24 @@ def test_findings_without_evidence_are_left_out(place: Place, answer: object) ->
 def test_a_good_finding_next_to_a_bad_one_is_used_and_reasoning_is_ignored() -> None:
     turns = (digest(QUOTE),)
     listed = msgspec.json.encode([fact(), {"turn": 1}]).decode()
-    assert len(read_answer(f"<think>[{listed}]</think>```json\n{listed}\n```", turns)) == 1
-    many = msgspec.json.encode([fact(text=f"fact number {number}") for number in range(30)]).decode()
-    assert len(read_answer(many, turns)) == 10
+    found, dropped = read_answer(f"<think>[{listed}]</think>```json\n{listed}\n```", turns)
+    assert (len(found), dropped) == (1, 1)
+    many = msgspec.json.encode([fact(text="cron drains the queue" + "!" * number) for number in range(30)]).decode()
+    assert len(read_answer(many, turns)[0]) == 10
+
+
+def test_the_report_names_what_the_model_found_and_what_was_dropped(place: Place) -> None:
+    report = run_consolidation(
+        nights(place, Model([fact(), fact(text="Mallory owns the staging server")])), use_model=True
+    )
+    assert any("found by the model" in line and "drained at four" in line for line in report.changes)
+    assert any("1 finding of the model dropped" in line for line in report.changes)
+    assert not any("Mallory" in line for line in report.changes)
+
+
+def test_a_run_that_cannot_ask_the_model_says_so(place: Place) -> None:
+    [sentence] = run_consolidation(place.nights(), use_model=True).errors
+    assert "no model was asked" in sentence
 
 
 def test_a_failing_server_is_reported_and_consolidation_goes_on(place: Place) -> None:
@@ -155,7 +179,7 @@ def test_no_text_in_a_turn_can_end_the_data_block(place: Place) -> None:
 
 def test_without_turns_nothing_is_asked() -> None:
     model = Model([])
-    assert ask_about((), model, lambda: False) == []
+    assert ask_about((), model, lambda: False) == ([], 0)
     assert model.asked == []
 
 
