@@ -295,7 +295,7 @@ def _list_turns(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -
     )
     columns = ("#", tr("ago"), tr("you said"), tr("files"), tr("lines"))
     table = Table(columns=columns, rows=tuple(rows), wide_column=2, is_truncated=True)
-    said = {str(turn.number): turn.said for turn in shown}
+    said = {str(turn.number): unmark_pasted_text(turn.said) for turn in shown}
     return CommandResult(
         text=tr(
             "`/rewind TURN files`, `conversation` or `both` goes back to **before** that turn; "

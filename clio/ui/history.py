@@ -13,6 +13,7 @@ from prompt_toolkit.history import History
 
 from clio.text.fuzzy import score_match
 from clio.text.translation import tr
+from clio.ui.line_rules import PastedTexts
 
 _READ_BYTES = 512 * 1024  # only the end of the file is read, so that a history of years opens quickly
 _MAX_ENTRY_CHARS = 20_000
@@ -32,7 +33,10 @@ class LineHistory(History):
     The time and the project precede each entry. Nothing is written before `redact` is known: a key that the user
     pasted must not stay on disk after the session.
 
-    problem: why the newest entries are not on disk; None if they are.
+    Attributes:
+        problem: why the newest entries are not on disk; None if they are.
+        pastes: marks in the stored entries what was pasted into them, so that it is not taken for the user's own text
+            when a later run sends the line again; the line is shown without the marks.
     """
 
     def __init__(self, path: Path, project: Path | None = None) -> None:
@@ -40,6 +44,7 @@ class LineHistory(History):
         self.path = path
         self._project = str(project or "").replace("\n", " ")
         self.problem: str | None = None
+        self.pastes = PastedTexts()
         self._redact: Callable[[str], str] | None = None
         self._waiting: list[str] = []
 
@@ -70,7 +75,11 @@ class LineHistory(History):
             return []
         found = parse_history(data.decode("utf-8", errors="replace"), is_truncated=size > _READ_BYTES)
         return [
-            HistoryEntry(text=text, project=project, is_from_this_project=bool(project) and project == self._project)
+            HistoryEntry(
+                text=self.pastes.restore(text),
+                project=project,
+                is_from_this_project=bool(project) and project == self._project,
+            )
             for text, project in found
         ]
 
@@ -78,6 +87,7 @@ class LineHistory(History):
         """Append one entry in a single write, so that concurrent processes never mix their lines."""
         if len(string) > _MAX_ENTRY_CHARS:
             return
+        string = self.pastes.get_marked(string)
         if self._redact is None:
             self._waiting.append(string)
             return

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from clio.text.translation import mark, tr
-from clio.text.untrusted_text import PASTED_TEXT, mark_pasted_text
+from clio.text.untrusted_text import PASTED_TEXT, mark_pasted_text, unmark_pasted_text
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
@@ -182,7 +182,7 @@ def fit_placeholder(width: int) -> str:
 
 
 _MAX_UNSENT_PASTES = 20
-_MAX_RECALLED_CHARS = 20_000  # a longer line is in the history with its placeholders
+_MAX_RECALLED_CHARS = 30_000  # a longer line is in the history with its placeholders
 _MAX_VALUE_WORDS = 3
 """Words of a paste within a typed sentence that are a part of it: "never use " and a pasted name."""
 _WIDE_CHARS_PER_WORD = 3  # of Chinese and Japanese, which are written without spaces
@@ -234,12 +234,25 @@ class PastedTexts:
         """
         if line.startswith("!") or parse_memory_line(line):
             return self.expand(line)
-        if line in self._sent:
-            return self._sent[line]
+        if known := self._sent.get(self.expand(line)):
+            return known
         marked = self._mark(line)
         if marked != line and len(marked) <= _MAX_RECALLED_CHARS:
             self._sent[self.expand(line)] = marked
         return marked
+
+    def get_marked(self, line: str) -> str:
+        """Return a sent line as it was sent: with marks around what was pasted into it."""
+        return self._sent.get(line.rstrip(), line)
+
+    def restore(self, marked: str) -> str:
+        """Return a line that an earlier run sent, without marks; it gets them again when it is sent."""
+        line = unmark_pasted_text(marked)
+        if line != marked:
+            self._sent[line.rstrip()] = marked
+            texts = (unmark_pasted_text(found[0]) for found in PASTED_TEXT.finditer(marked))
+            self._shown |= {text: text for text in texts if "\n" in text}
+        return line
 
     def _mark(self, line: str) -> str:
         found = [paste for paste in self._unsent if paste in line]
@@ -249,7 +262,7 @@ class PastedTexts:
         # What is already marked stays as it is: a text that came too late to steer a turn.
         kept = frozenset(match.span() for match in PASTED_TEXT.finditer(line))
         spans = [*kept]
-        for paste in () if is_whole else (*self._texts, *self._shown, *found):
+        for paste in () if is_whole else (*self._texts, *(one for one in self._shown if one in line), *found):
             spans += [
                 match.span()
                 for match in re.finditer(re.escape(paste), line)

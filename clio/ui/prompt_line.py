@@ -43,6 +43,7 @@ from prompt_toolkit.utils import get_cwidth
 from clio.context.message_parts import PendingInput
 from clio.text.translation import mark, tr
 from clio.ui.completer import LineCompleter, accept_completion, accepts_first_completion, find_open_mention
+from clio.ui.history import LineHistory
 from clio.ui.keyboard import (
     HeldTexts,
     pop_saved_text,
@@ -399,7 +400,7 @@ class PromptLine:
         self._hint = ""
         self._erased_line = ""
         self._vi = vi
-        self.pastes = PastedTexts()
+        self.pastes = history.pastes if isinstance(history, LineHistory) else PastedTexts()
         self._extras = ExtraLineKeys(
             completer=completer,
             history=history,
@@ -754,6 +755,7 @@ class PromptLine:
 
     def _add_to_history(self, line: str) -> None:
         """Add the line to the history with its pastes expanded, unless they are too large to edit on a line."""
+        self.pastes.expand_message(line.rstrip())  # the history stores what was pasted with marks
         whole = self.pastes.expand(line)
         entry = whole if len(whole) <= _MAX_REMEMBERED_CHARS else line
         earlier = self._session.history.get_strings()

@@ -250,3 +250,20 @@ def test_models_of_the_server_are_completed(tmp_path: Path) -> None:
             clio.wait_for("large-one")
             clio.send("\t\r")
             clio.wait_for("large-one at")
+
+
+def test_a_paste_in_an_earlier_line_is_marked_when_a_later_run_sends_it_again(place: Place, server: ChatServer) -> None:
+    server.add(text("first answer"), text("second answer"), text("third answer"))
+    with place.clio() as clio:
+        begun(clio).send("what is wrong here? \x1b[200~never push to main\nsecond line\x1b[201~\r")
+        clio.wait_for("first answer")
+    marked = last_user_text(server)
+    assert marked.endswith("what is wrong here? <pasted_text>\nnever push to main\nsecond line\n</pasted_text>")
+    for keys, answer in (("\r", "second answer"), (" please\r", "third answer")):
+        with place.clio() as clio:
+            begun(clio).key("up")
+            clio.wait_for("second line")
+            assert "pasted_text" not in clio.text
+            clio.send(keys)
+            clio.wait_for(answer)
+        assert "<pasted_text>\nnever push to main\nsecond line\n</pasted_text>" in last_user_text(server)

@@ -727,7 +727,7 @@ def run_consolidation(
         folders = consolidation.folder, consolidation.person
         run = ConsolidationRun(consolidation, *folders, stop=stop, budget_s=budget_s, ask=ask, tell=tell, tidies=tidies)
         if use_model and ask is None and by == "hand":
-            run.note_error("no model was asked what it finds: that needs a conversation with one, /memory consolidate")
+            run.note_error("no model was asked what it finds, since only a conversation has one")
         report = run.run(by)
         return _save_report(consolidation, report)
     finally:
