@@ -7,6 +7,7 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted
+from clio.memory.preferences.limits import find_limits
 from tests.sessions.talk import kill
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
@@ -216,6 +217,23 @@ def test_a_limit_of_the_session_is_removed_too(make_harness: MakeHarness) -> Non
     asyncio.run(run())
 
 
+def test_plain_words_lift_limits_of_the_session(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        await harness.turn("for this task: don't rename anything, and only edit src/click/utils.py")
+        assert len(harness.app.memory.held_limits) == 2
+        await harness.turn("you may edit core.py too")
+        assert not [one for one in harness.app.memory.held_limits if "only edit" in one]
+        await harness.turn("we don't need that anymore")
+        assert len(harness.app.memory.held_limits) == 1
+        await harness.turn("rename whatever you like")
+        assert not harness.app.memory.held_limits
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
 def test_if_several_rules_match_none_is_removed_and_all_are_named(make_harness: MakeHarness) -> None:
     harness = make_harness([text("Ok.")] * 4)
 
@@ -274,6 +292,50 @@ def test_a_dislike_that_becomes_a_liking_is_one_preference(make_harness: MakeHar
         await harness.app.close()
 
     asyncio.run(run())
+
+
+ONLY_UTILS = "only edit src/click/utils.py"
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (ONLY_UTILS, "stop the 'only edit utils' limit, you may edit core.py too"),
+        (ONLY_UTILS, "scratch the rule about editing only utils"),
+        (ONLY_UTILS, "forget that only utils may be edited"),
+        (ONLY_UTILS, "you may edit core.py too"),
+        (ONLY_UTILS, "you are allowed to edit other files than utils"),
+        (ONLY_UTILS, "drop the limit on utils.py"),
+        (ONLY_UTILS, "editing core.py is fine now"),
+        ("only change store.go", "you may edit api.go as well"),
+        ("don't rename anything", "rename whatever you like"),
+        ("don't change anything", "change whatever you want"),
+        ("core.py is off limits", "core.py is no longer off limits"),
+        ("never touch vendor/", "vendor/ isn't forbidden anymore"),
+        ("no new files", "end the 'no new files' rule"),
+        ("on production never run migrations", "you may run migrations on production now"),
+    ],
+)
+def test_plain_words_lift_a_limit(limit: str, said: str) -> None:
+    assert any(is_lifted(limit, one) for one in find_withdrawals(said))
+    assert not find_limits(said)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (ONLY_UTILS, "you may run the tests"),
+        (ONLY_UTILS, "you may edit src/click/utils.py"),
+        (ONLY_UTILS, "you may edit core.py, but only its docstrings"),
+        (ONLY_UTILS, "core.py is fine"),
+        ("only edit src/", "you may edit src/foo.py"),
+        ("only use the standard library", "you can use the debugger"),
+        ("keep it as it is", "we don't need that anymore"),
+        ("on production never run migrations", "you may run migrations now"),
+    ],
+)
+def test_other_permissions_lift_no_limit(limit: str, said: str) -> None:
+    assert not any(is_lifted(limit, one) for one in find_withdrawals(said))
 
 
 def test_a_permission_must_name_the_subject_of_the_limit() -> None:

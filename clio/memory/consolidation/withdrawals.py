@@ -61,12 +61,19 @@ _GRANTED = _EN.pattern("granted")
 _NO_NEED = _EN.pattern("no_need")
 _NO_LONGER_WANTED = _EN.pattern("no_longer_wanted")
 _FORGET = _EN.pattern("forget")
+_FORGET_ONLY = _EN.pattern("forget_only")
+_FORGET_QUOTED = _EN.pattern("forget_quoted")
+"""A limit that is named in quotation marks: "drop the 'only edit utils' limit"."""
 _FORGET_STATED = _EN.pattern("forget_stated")
 _FORGET_NAMED = _EN.pattern("forget_named")
 _RULE_IS_GONE = _EN.pattern("rule_is_gone")
 _NAMED_RULE_IS_GONE = _EN.pattern("named_rule_is_gone")
 _CHANGED_MIND = _EN.pattern("changed_mind")
+_NOT_FORBIDDEN = _EN.pattern("not_forbidden")
 _USE_NOW = _EN.pattern("use_now")
+_WHATEVER_YOU_LIKE = _EN.pattern("whatever_you_like")
+_MORE = _EN.pattern("more")
+"""Words by which a permission adds to what an "only" limit allows: "you may edit core.py too"."""
 _TAIL = _EN.pattern("tail")
 _PROHIBITION = _EN.pattern("prohibition")
 _DISLIKED = _EN.pattern("disliked")
@@ -85,6 +92,15 @@ _EXCLUDED = re.compile(
 """What a limit excludes that names something else to use: "use uv, not pip"."""
 _OF_TEAM = re.compile(r"we (?=(?:never|always|only|don['’]?t|do not)\b)", re.I)
 """The subject of a rule of the team, which demands the same without it: "we never push on Fridays"."""
+_OF_THIS_TASK = re.compile(r"(?:for|in|on|during) (?:this|the current) \w+\s*[:,]?\s+", re.I)
+_PLACE_BEFORE = re.compile(
+    r"((?:in|on|at|for|during|with|within|inside|outside|under|after|before|without)\b .{1,60}?),? (?:we )?"
+    r"((?:never|don['’]?t|do not|no|avoid|always|only|must(?:n['’]?t)?)\b.*)",
+    re.I,
+)
+"""A limit with its place or condition first, which is compared as if it came last: "on production never …"."""
+_ONLY = re.compile(r"(?:you (?:may|can|should|must) )?only (?:ever )?(?=\w)", re.I)
+_OTHER_THAN = re.compile(r"\bother\b.*\bthan\b|\b(?:besides|apart from|in addition to)\b", re.I)
 _BEFORE_VERBS = frozenset("or and to ever just please now any more not never dont be".split())
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
@@ -125,7 +141,12 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
             continue
         lead = _LEAD.match(said.masked)
         start = lead.end() if lead else 0
-        if said.is_question or FILLER in said.masked or _PASSING.search(said.masked, start):
+        if said.is_question:
+            continue
+        if quoted := _FORGET_QUOTED.match(said.text, start):
+            found.append(Withdrawal(kind="forget", about=quoted["about"], quote=said.text))
+            continue
+        if FILLER in said.masked or _PASSING.search(said.masked, start):
             continue
         is_alone = len(sentences) == 1 and len(said.text.split()) <= _MAX_ALONE
         read = _read(said.masked[start:], is_alone=is_alone or _LASTING.search(said.masked) is not None)
@@ -140,8 +161,14 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
 def _read(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, int]] | None:
     """Return the kind of a sentence, and the place of the words that say what it is about; None for any other."""
     kinds: tuple[tuple[WithdrawalKind, tuple[LazyRegex, ...]], ...] = (
-        ("forget", (_FORGET_STATED, _FORGET, _FORGET_NAMED, _RULE_IS_GONE, _NAMED_RULE_IS_GONE, _CHANGED_MIND)),
-        ("permission", (_ALLOWED_TO, _THING_IS_FINE, _USE_NOW) if is_alone else ()),
+        (
+            "forget",
+            (
+                *(_FORGET_STATED, _FORGET_ONLY, _FORGET, _FORGET_NAMED, _RULE_IS_GONE, _NAMED_RULE_IS_GONE),
+                *(_CHANGED_MIND, _NOT_FORBIDDEN),
+            ),
+        ),
+        ("permission", (_ALLOWED_TO, _THING_IS_FINE, _USE_NOW, _WHATEVER_YOU_LIKE) if is_alone else ()),
         ("release", (_NO_NEED, _NO_LONGER_WANTED)),
     )
     for kind, patterns in kinds:
@@ -173,15 +200,38 @@ def is_lifted(limit: str, one: Withdrawal) -> bool:
         return compare_withdrawn(limit, one.about, one.kind, language, may_be_state=one.may_be_state)
     if one.may_be_state and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
         return False
-    limit = _OF_TEAM.sub("", limit)
+    limit = _OF_THIS_TASK.sub("", limit)
+    limit = _OF_TEAM.sub("", _PLACE_BEFORE.sub(r"\2 \1", limit))
+    if one.kind == "permission" and (only := _ONLY.match(limit)):
+        return _allows_more(limit[only.end() :], one)
     first_order = _AND_ORDER.split(one.about)[0]
     return any(_is_about(limit, one.kind, about) for about in dict.fromkeys((one.about, first_order)) if about)
+
+
+def _allows_more(demanded: str, one: Withdrawal) -> bool:
+    """Whether a permission allows what a limit such as "only edit utils.py" excludes: another file, or others "too"."""
+    mine, other = _objects(demanded), _objects(one.about)
+    if not _verbs(demanded) & _verbs(one.about) or not mine or not other:
+        return False
+    if _OTHER_THAN.search(one.about):
+        return other <= _with_parts_of_paths(mine)
+    is_inside = any(new.startswith(old.rstrip("/") + "/") for old in mine for new in other)
+    are_files = all(any(re.search(r"\w[./]", word) for word in words) for words in (mine, other))
+    return mine.isdisjoint(other) and not is_inside and (are_files or _MORE.search(one.quote) is not None)
+
+
+def _with_parts_of_paths(objects: frozenset[str]) -> frozenset[str]:
+    """Return the terms with the last parts of paths, by which users name files: "utils.py" and "utils"."""
+    names = {word.rstrip("/").rpartition("/")[2] for word in objects}
+    return objects | names | {stem_word(name.partition(".")[0]) for name in names if name.partition(".")[0]}
 
 
 def _is_about(limit: str, kind: WithdrawalKind, about: str) -> bool:
     if kind == "forget":
         wanted = _objects(about) or _verbs(about)
-        return bool(wanted) and wanted <= _objects(limit) | _verbs(limit)
+        is_quoted = " " in about and about.casefold() in limit.casefold()
+        named = _with_parts_of_paths(_objects(limit)) | _verbs(limit) | _verbs_of_limit(limit)
+        return is_quoted or (bool(wanted) and wanted <= named)
     prohibition = _PROHIBITION.match(limit)
     disliked = _DISLIKED.match(limit)
     beginning = disliked or prohibition
@@ -197,7 +247,7 @@ def _is_about(limit: str, kind: WithdrawalKind, about: str) -> bool:
         return False
     mine, other = _objects(demanded), _objects(about)
     verbs, others = _verbs(demanded), _verbs(about)
-    return bool(mine or verbs) and mine == other and (verbs <= others or not others)
+    return bool(mine or verbs) and bool(other or others) and mine == other and (verbs <= others or not others)
 
 
 def _as_stated(record: MemoryRecord) -> str:
