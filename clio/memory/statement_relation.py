@@ -444,7 +444,7 @@ def _is_handed_over(old: Statement, new: Statement) -> bool:
     if old.predicate in SOLE_OWNERS or is_duty:
         return True
     is_on_call = old.predicate == "be at" and "call" in old.value
-    return new.is_change and (old.predicate in EXCLUSIVE_OWNERS or is_on_call)
+    return new.is_instead or (new.is_change and (old.predicate in EXCLUSIVE_OWNERS or is_on_call))
 
 
 def _is_compatible(old: Statement, new: Statement) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.consolidation.runner import run_consolidation
+from clio.memory.store.record import MemoryDraft, Provenance
 from tests.support.chat_server import Reply, text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -201,7 +202,8 @@ def test_what_a_command_or_the_model_forgot_is_not_taken_back(make_harness: Make
 
     async def run() -> None:
         await harness.turn("remember that the port is 3128")
-        run_command(harness.app, "/memory add the host is alpha")
+        draft = MemoryDraft(kind="discovery", content="the host is alpha")
+        harness.app.memory.store.add(draft, Provenance(asserted_by="model"))
         ids.extend(one.id for one in harness.app.memory.store.records() if "alpha" in one.line)
         run_command(harness.app, f"/memory forget {harness.app.memory.store.records(('fact',))[0].id}")
         await harness.turn("never use sudo")

@@ -76,6 +76,11 @@ _WORD_OF_CHANGE = re.compile(
     r"\b(?:jetzt|nun|inzwischen|mittlerweile|ab sofort|maintenant|désormais|à présent|ahora|ya|agora|já)\b\s*", re.I
 )
 _TAIL = _CORRECTIONS.pattern("tail")
+_SOMEONE_LEFT = re.compile(
+    r"(?P<who>[A-Z][\w-]+) (?:(?:has|have) )?(?:left|quit|retired|resigned|moved on|is leaving|is gone|changed teams?"
+    r"|no longer works? (?:here|for us|with us))\b(?!.*\b(?:a|the) (?:comment|message|note|review|bug)\b)"
+)
+_SOMEONE_DOES = re.compile(r"[A-Z][\w-]+ (?!and\b)[a-z]+s .+")
 _ONCE = re.compile(r"\bused to\b", re.I)
 _AND_NOW = re.compile(r"\(.*\bused to\b|[,;].*\bused to\b|\bused to\b.*[,;–—]\s*\S", re.I)
 """Signs that a sentence says what is true now, beside what used to be."""
@@ -137,7 +142,11 @@ def read_corrections(text: str) -> Iterator[tuple[str, str]]:
         return
     for language, part in list_foreign_texts(text):
         yield from ((one.content, one.quote) for one in read_statements(part, language) if one.kind == "correction")
+    has_left = False
     for said in read_english_sentences(text, _MAX_CHARS):
+        if has_left and (read := _SOMEONE_DOES.match(said.text)):
+            yield f"{read[0].rstrip(' .!')} instead", said.text  # "Fatou left. Bengt runs the reviews"
+        has_left = _SOMEONE_LEFT.match(said.text) is not None
         if (correcting := _strip_correction(said.text, said.masked)) and not takes_back_last(said.text):
             yield correcting, said.text
 
@@ -228,7 +237,9 @@ def make_replacement(old: str, correction: Correction) -> str:
     return _CHANGED_NOW.sub("", text)
 
 
-_CHANGED_NOW = re.compile(r"(?<!for)(?<!right)(?<!just)[\s,]+(?:now|jetzt|maintenant|ahora|agora)[\s.!]*$", re.I)
+_CHANGED_NOW = re.compile(
+    r"(?<!for)(?<!right)(?<!just)[\s,]+(?:now|instead|jetzt|maintenant|ahora|agora)[\s.!]*$", re.I
+)
 """A word of the change itself, which is no part of the new statement."""
 
 
@@ -323,13 +334,14 @@ def _match_short(earlier: Sequence[Stated], one: Correction, context: str | None
         return _choose_one(named, one, context)
     if context is not None:
         # "It's 9090 now" is about a statement that was just said, with no other value of that form beside it; or, if
-        # nothing was said, about the only one with a value of exactly that form.
+        # nothing was said, about the only one with a value of exactly that form. One or two digits are chance.
         said = [
             stated
             for stated, change in changes
             if is_said_before(stated.text, context) and not has_rival(change, stated.text, context)
         ]
-        alike = [stated for stated, change in changes if change.is_alike and not context]
+        is_telling = not context and any(len(re.findall(r"\d", change.new)) > 2 for _, change in changes)
+        alike = [stated for stated, change in changes if change.is_alike and is_telling]
         return next((found for found in (said, alike) if len(found) == 1), list[Stated]())
     # "Make that 8005" after a request about port 8000 is not about the 7001 of an earlier statement.
     shapes = set(map(get_shape, NUMBER.findall(one.before)))
