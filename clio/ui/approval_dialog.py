@@ -529,7 +529,7 @@ class TerminalApprover:
 
 
 class TerminalAsker:
-    """Asks the user the model's question: a number chooses an option, any other text is the answer itself."""
+    """Asks the user the model's question: a number that is no option chooses one, other text is the answer itself."""
 
     def __init__(self, prompt_io: PromptIO) -> None:
         self._prompt_io = prompt_io
@@ -549,10 +549,13 @@ class TerminalAsker:
         if answer is None:
             self._prompt_io.on_interrupt()
             raise ToolFailed("the user interrupted instead of answering")
-        chosen = answer.strip().rstrip(".)")
+        # An option may be a number itself: what equals one is that option, not the number of another.
+        if (text := answer.strip()) in options:
+            return text
+        chosen = text.rstrip(".)")
         if chosen.isdecimal() and 1 <= int(chosen) <= len(options):
             return options[int(chosen) - 1]
-        return answer.strip()
+        return text
 
     async def _ask_below(self, question: Sequence[Part], options: tuple[str, ...], guarded: bool) -> str | None:
         """Ask where the answer erases the question: the row of the call tells both.

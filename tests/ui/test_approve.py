@@ -251,6 +251,14 @@ def ask(user: TypingUser, question: str, options: tuple[str, ...]) -> str:
 
 @each_row(
     ("keys", "expected"),
+    [("2\n", "2"), ("4\n", "4"), ("3\n", "8"), ("1\n", "2"), ("\n", "")],
+)
+def test_an_option_that_is_a_number_is_chosen_by_itself(keys: str, expected: str) -> None:
+    assert ask(TypingUser(keys, DUMB), "How many spaces?", ("2", "4", "8")) == expected
+
+
+@each_row(
+    ("keys", "expected"),
     [("2\n", "keep it"), ("1.\n", "drop it"), ("9\n", "9"), ("neither of\n", "neither of"), ("\n", "")],
 )
 def test_a_number_selects_and_text_answers(keys: str, expected: str) -> None:
