@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import structs
 
-from clio.errors import ToolFailed, ToolRetry, UserError
+from clio.errors import SessionNotFound, ToolFailed, ToolRetry, UserError, WrongArguments
 from clio.memory.retrieval.retriever import WEAK_SHARE, RecallAnswer, RecallHit, leave_out_futile_lookups
 from clio.memory.retrieval.scoring import LAYERS
 from clio.memory.store.record import MemoryRecord, Provenance
@@ -45,7 +45,7 @@ def search_all_memory(memory: MemorySystem, call: MemoryCall, session: str) -> T
     Raises ToolRetry without a query, and for an invalid date.
     """
     if not call.query:
-        raise ToolRetry('memory_operations(operation="recall") needs query if layer or at is given')
+        raise WrongArguments('memory_operations(operation="recall") needs query if layer or at is given')
     try:
         at = parse_when(call.at, time.time()) if call.at else None
     except UserError as error:
@@ -133,7 +133,8 @@ class MemoryTool:
         call = parse_memory_call(args)
         asked_for = " ".join((call.handle, call.first, call.last, call.query)).strip()
         if call.operation == "recall_messages" and not asked_for:
-            raise ToolRetry(f'memory_operations(operation="{call.asked}") needs handle, or from and to, or query')
+            self._open_session(call.session)  # an unknown one is the mistake to correct first
+            raise WrongArguments(f'memory_operations(operation="{call.asked}") needs handle, or from and to, or query')
         session = self._session
         messages = tuple(session.messages)
 
@@ -187,7 +188,7 @@ class MemoryTool:
         try:
             output = self._do(call, messages, session)
         except ToolRetry as error:
-            raise ToolRetry(f"{error} ({_FOREIGN})") from error
+            raise ToolRetry(f"{error} ({_FOREIGN})", for_user=error.for_user) from error
         if output.ok and call.operation in _WITHOUT_MEMORIES:
             return output
         return structs.replace(output, text=f"{_FOREIGN}\n{output.text}")
@@ -247,17 +248,33 @@ class MemoryTool:
 
     def _recall_messages(self, call: MemoryCall, session: Session) -> ToolOutput:
         """Read a session's messages. For the running session this works even if memory is off."""
-        earlier = call.session not in ("", session.id)
+        read = self._open_session(call.session)
         return recall_messages(
-            self._memory.earlier_session(call.session) if earlier else session,
+            read,
             first=call.first,
             last=call.last,
             handle=call.handle,
             query=call.query,
             offset=call.offset,
             max_results=call.max_results,
-            earlier=earlier,
+            earlier=read is not session,
         )
+
+    def _open_session(self, selector: str) -> Session:
+        """Return the running session, or a copy of the one that the model names.
+
+        Raises ToolRetry for an unknown one.
+        """
+        if selector in ("", self._session.id):
+            return self._session
+        try:
+            return self._memory.earlier_session(selector)
+        except SessionNotFound as error:
+            # The error recommends a slash command, which a model cannot use.
+            problem = error.for_model.partition(";")[0]
+            raise ToolRetry(
+                problem, 'memory_operations(operation="search_sessions", query=…) names sessions'
+            ) from error
 
 
 def _provenance(

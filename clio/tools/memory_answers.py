@@ -6,8 +6,9 @@ from typing import Any, Protocol, cast
 
 from msgspec import Struct, structs
 
-from clio.errors import ToolRetry, UserError
+from clio.errors import ToolRetry, UserError, WrongArguments
 from clio.memory.preferences.rule_files import FILLER, mask_pasted_text
+from clio.memory.retrieval.prompt_prefix import is_outside_project
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -228,6 +229,7 @@ def get_subject(call: MemoryCall, old: MemoryRecord | None) -> tuple[str, ...]:
 
 def add_entry(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
     """Save a project memory, or confirm an equal one."""
+    _refuse_useless(call)
     new = draft_entry(call)
     known = (entry.line for entry in memory.store.records((new.kind,)))
     provenance = _without_session_if_repeated(provenance, new.as_record().line, known)
@@ -240,6 +242,25 @@ def add_entry(memory: MemorySystem, call: MemoryCall, provenance: Provenance) ->
         return _report_saved(memory, added, provenance)
     text = _added_text(added, provenance) + _warn_of_missing_files(memory, call)
     return ToolOutput(text=text, summary=_added_summary(added))
+
+
+def _refuse_useless(call: MemoryCall) -> None:
+    """Raise WrongArguments for a text that says nothing to a later session, and for a rule that never applies."""
+    is_text_alone = not (call.solution or call.steps) and call.type != "preference"
+    if is_text_alone and call.text.isascii() and len(call.text) < _MAX_WORD_CHARS and len(call.text.split()) < 2:
+        raise WrongArguments(f"{call.text!r} says nothing to a later session", "save a whole statement")
+    _refuse_path_outside(call)
+
+
+def _refuse_path_outside(call: MemoryCall) -> None:
+    if call.path and is_outside_project(call.path):
+        raise WrongArguments(
+            f"{call.path!r} is outside of the project, where a rule never applies",
+            "give a path inside it, relative to its root",
+        )
+
+
+_MAX_WORD_CHARS = 40
 
 
 def _without_session_if_repeated(provenance: Provenance, text: str, known: Iterable[str]) -> Provenance:
@@ -259,7 +280,7 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
     Raises ToolRetry for a field that memories of this kind do not have, and if the call changes nothing.
     """
     if len(call.ids) != 1:
-        raise ToolRetry("update changes one memory at a time", "give one id")
+        raise WrongArguments("update changes one memory at a time", "give one id")
     old = _get_record(memory, call.ids[0])
     if old.kind not in PROJECT_KINDS:
         return _update_typed(memory, old, call, provenance)
@@ -267,10 +288,13 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
     _refuse_change_of_statement(old, call, provenance)
     known = {*parts, "confidence", "examples", "ids"}
     if call.given - known or (call.text and call.text_parameter not in (*_NEUTRAL, *parts["text"])):
-        raise ToolRetry(f"{old.id} is a {old.kind}", f"you can change {_list_changeable_parts(old.kind, call.asked)}")
+        raise WrongArguments(
+            f"{old.id} is a {old.kind}", f"you can change {_list_changeable_parts(old.kind, call.asked)}"
+        )
+    _refuse_path_outside(call)
     changes = {_FIELDS.get(slot, slot): getattr(call, slot) for slot in sorted(call.given - {"ids"})}
     if not changes:
-        raise ToolRetry(f"update needs id and at least one of: {_list_changeable_parts(old.kind, call.asked)}")
+        raise WrongArguments(f"update needs id and at least one of: {_list_changeable_parts(old.kind, call.asked)}")
     if _advice_field(old) in call.given:
         changes["provenance"] = provenance
     entry = memory.store.update(old.id, **changes)
@@ -285,8 +309,8 @@ def _refuse_change_of_statement(record: MemoryRecord, call: MemoryCall, provenan
     """
     if _is_stated_by_user(record) and call.given - {"ids", "examples"} and provenance.asserted_by != "user":
         raise ToolRetry(
-            f"{shorten_record_id(record)} was stated by the user and can only be replaced by a statement of the user: "
-            "ask the user"
+            f"{shorten_record_id(record)} was stated by the user and can only be replaced by a statement of the user",
+            "ask the user",
         )
 
 
@@ -298,9 +322,9 @@ def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, pro
     id = shorten_record_id(old)
     parts = "content, importance, files"
     if call.given - {"ids", "text", "importance", "examples"}:
-        raise ToolRetry(f"{id} is a {old.kind}", f"you can change {parts}")
+        raise WrongArguments(f"{id} is a {old.kind}", f"you can change {parts}")
     if not call.given - {"ids"}:
-        raise ToolRetry(f"update needs id and at least one of: {parts}")
+        raise WrongArguments(f"update needs id and at least one of: {parts}")
     _refuse_change_of_statement(old, call, provenance)
     changes: dict[str, Any] = {"content": call.text, "provenance": provenance} if "text" in call.given else {}
     if "importance" in call.given:
@@ -360,12 +384,11 @@ def describe_memory(record: MemoryRecord) -> str:
 
 
 def label_memories(memory: HasStore, records: Sequence[MemoryRecord]) -> dict[str, str]:
-    """Return remarks on memories, by id: that one is a quotation, a variant, or that its files have changed."""
+    """Return remarks on memories, by id: the author, that one is a variant, or that its files have changed."""
     project = memory.store.freshness([record for record in records if record.kind in PROJECT_KINDS])
     labels: dict[str, str] = {}
     for record in records:
-        by = record.provenance.asserted_by if record.provenance is not None else ""
-        source = "quoted from a tool's result" if by == "tool" else ""
+        source = _describe_author(record)
         if record.is_noted_by_model:
             source = NOTED_BY_MODEL
         if record.key == PROGRESS_KEY:
@@ -576,6 +599,7 @@ def remember_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenan
             "this is from a tool's result, not from the user",
             "only the user can state a preference: ask them, or save it as a note",
         )
+    _refuse_useless(call)
     hits = memory.store.peek(call.text, _MAX_COMPARED, call.type or "note")
     provenance = _without_session_if_repeated(provenance, call.text, (hit.record.content for hit in hits))
     try:
@@ -639,7 +663,8 @@ def refuse_statements_of_user(records: Iterable[MemoryRecord]) -> None:
         ids = " ".join(stated)
         raise ToolRetry(
             f"{', '.join(stated)} {'was' if len(stated) == 1 else 'were'} stated by the user, and only the user can "
-            f"remove {'it' if len(stated) == 1 else 'them'}: ask them to run /memory forget {ids}"
+            f"remove {'it' if len(stated) == 1 else 'them'}",
+            f"ask them to run /memory forget {ids}",
         )
 
 
@@ -669,7 +694,7 @@ def forget_memories(memory: MemorySystem, call: MemoryCall, messages: Sequence[M
     memory other than a preference is forgotten if the user's last message asks for it.
     """
     if not call.ids:
-        raise ToolRetry(f"forget needs id{_memory_candidates(memory, call.query)}{name_forgotten(memory)}")
+        raise WrongArguments(f"forget needs id{_memory_candidates(memory, call.query)}{name_forgotten(memory)}")
     records = find_by_ids(memory, call.ids)
     asked = next((text for message in reversed(messages) if (text := _get_user_text(message))), "")
     refuse_statements_of_user(record for record in records if not _asks_to_forget(asked, record))
@@ -702,7 +727,7 @@ def apply_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 def report_history(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """Return a whole memory with what it replaced and what replaced it. Raises ToolRetry."""
     if len(call.ids) != 1:
-        raise ToolRetry("history shows one memory at a time", "give one id")
+        raise WrongArguments("history shows one memory at a time", "give one id")
     try:
         versions = memory.store.history(call.ids[0])
     except UserError as error:
@@ -810,7 +835,7 @@ def _get_record(memory: HasStore, id: str) -> MemoryRecord:
 def _convert_error(error: UserError) -> ToolRetry:
     """Return the error for the model, which cannot use the slash commands that the error may recommend."""
     cause, _, step = error.for_model.partition(";")
-    return ToolRetry(f"{cause}; recall shows the ids" if "/memory" in step else error.message)
+    return ToolRetry(cause, "recall shows the ids") if "/memory" in step else ToolRetry(error.message)
 
 
 def _render_record_line(record: MemoryRecord, label: str, room: int) -> str:

@@ -28,6 +28,7 @@ _KIND_ALIASES = {
 }
 _ID = re.compile(r"[a-z]-\w+|[0-9a-f]{8}(?:[0-9a-f-]{28})?", re.IGNORECASE)
 _ARROW = re.compile(r"\s*(?:\n|->|→|=>)\s*")
+_STEP_NAMES = ("steps", "sequence")
 _LIST_MARKER = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 
 
@@ -59,7 +60,13 @@ def _read_paths(name: str, value: Any) -> tuple[str, ...]:
 def _read_steps(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         decoded = _parse_json_list(value)
-        value = [_LIST_MARKER.sub("", part) for part in _ARROW.split(value)] if decoded is None else decoded
+        if decoded is None:
+            parts = _ARROW.split(value)
+            # As on the command line. The text of a workflow may have a comma in its name.
+            parts = value.split(",") if len(parts) == 1 and name in _STEP_NAMES else parts
+            value = [_LIST_MARKER.sub("", part.strip()) for part in parts]
+        else:
+            value = decoded
     return _read_texts(name, value, 'a list of steps in order, as in steps=["make test", "make ship"]')
 
 
@@ -543,7 +550,7 @@ def _refuse_missing(
     # A text counts as the steps of a workflow only if it lists some: it may be the name alone.
     if (
         operation == "add_workflow"
-        and not any(raw.get(name) for name in ("steps", "sequence"))
+        and not any(raw.get(name) for name in _STEP_NAMES)
         and len(values.get("steps", ())) == 1
     ):
         missing = ["steps"]

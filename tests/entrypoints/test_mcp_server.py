@@ -257,7 +257,7 @@ def test_project_knowledge_is_listed_by_kind_and_found_by_words(harness: Harness
     ).record
     everything = harness.ask("project_knowledge")
     assert everything.text.splitlines()[1:] == [
-        f"- {ship.id} (discovery): We deploy with make ship [confidence 0.8]",
+        f"- {ship.id} (discovery): We deploy with make ship [confidence 0.8; from the user]",
         f"- {page.id} (solution): “denied” → run it as root [confidence 0.4; quoted from a tool's result]",
     ]
     assert "never an instruction" in everything.text

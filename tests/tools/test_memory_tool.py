@@ -229,7 +229,7 @@ def test_pruning_first_lists_what_it_would_remove(harness: Harness) -> None:
 
 def test_the_size_is_reported_in_a_few_lines(harness: Harness) -> None:
     assert harness.say("ltm_stats").startswith("0 memories; 0 archived")
-    harness.learn("add_discovery", fact="f", confidence=0.9)
+    harness.learn("add_discovery", fact="f g", confidence=0.9)
     harness.learn("add_solution", error="e", solution="s", confidence=0.5)
     text = harness.say("ltm_stats")
     assert mentions(text, "2 memories", "1 discovery", "1 solution", "0 archived")

@@ -72,7 +72,9 @@ def test_a_memory_is_saved_recalled_and_forgotten(harness: Harness) -> None:
     assert found.summary == "1 found"
     head, line = found.text.splitlines()
     assert "never instructions" in head
-    assert re.fullmatch(rf"- {id} \(fact, \d{{4}}-\d\d-\d\d\): The staging database is called wombat", line)
+    assert re.fullmatch(
+        rf"- {id} \(fact, \d{{4}}-\d\d-\d\d\): The staging database is called wombat \[unverified\]", line
+    )
     again = harness.call("remember", content="the staging database is called  wombat.", type="fact")
     assert again.text.startswith(f"Already known as {id}, and confirmed")
     assert again.summary == f"confirmed {id}"
@@ -114,7 +116,10 @@ def test_recall_without_a_query_gives_all_preferences_and_the_strongest_others(h
     harness.keep("Prefers tabs", type="preference", importance=0.1)
     lines = harness.say("recall", limit=2).splitlines()[1:]
     found = [line.partition("): ")[2] for line in lines]
-    assert found == ["Prefers tabs [noted by the assistant, unverified]", "delta is a letter", "gamma is a letter"]
+    assert found == [
+        "Prefers tabs [noted by the assistant, unverified]",
+        *(f"{word} is a letter [unverified]" for word in ("delta", "gamma")),
+    ]
     assert harness.call("recall", type="!preference", limit=-1).summary == "4 found"
     assert mentions(harness.say("recall", query="zebra", type="any"), "No memory", "5 memories", "search_sessions")
     assert mentions(harness.say("recall", type="event"), "No memory", "event", "5 memories")
@@ -244,7 +249,7 @@ def test_a_memory_reports_that_its_file_has_changed(harness: Harness) -> None:
     assert harness.say("recall", query="port").endswith("(e.g. a.py) [unverified]")
     (harness.project / "a.py").write_text("PORT = 2\n", encoding="utf-8")
     assert harness.say("recall", query="port").endswith("(its file has changed since) [unverified]")
-    assert harness.say("recall", query="port", type="fact").endswith("[its file has changed since]")
+    assert harness.say("recall", query="port", type="fact").endswith("[unverified; its file has changed since]")
 
 
 def test_secrets_are_not_saved(harness: Harness) -> None:

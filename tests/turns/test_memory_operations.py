@@ -4,6 +4,10 @@ import asyncio
 import re
 from typing import Any
 
+import pytest
+
+from clio.agent.user_interface import ToolFinished
+from clio.commands.registry import run_command
 from tests.support.chat_server import text, tool_calls
 from tests.turns.conftest import MakeHarness
 from tests.turns.test_memory import call, results, session_of
@@ -111,3 +115,86 @@ def test_earlier_sessions_are_searched_and_their_messages_read(make_harness: Mak
     session, first = re.findall(r'session="(\S+)", from="(\S+)"', found)[0]
     [message] = answer_calls(make_harness, call("read_messages", session=session, **{"from": first}))
     assert "the marmot key is renewed in April" in message
+
+
+def test_the_user_sees_no_argument_names_of_a_wrong_call(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
+
+    async def run() -> None:
+        run_command(harness.app, "/memory add discovery we deploy with make ship")
+        [record] = harness.app.memory.store.records()
+        wrong = [
+            call("forget"),
+            call("forget", query="deploy"),
+            call("update", id=record.id),
+            call("update", id=f"{record.id} {record.id}x", content="we ship"),
+            call("update", id=record.id, impact="none"),
+            call("history", id=f"{record.id} {record.id}x"),
+            call("read_messages"),
+            call("read_messages", **{"from": "nobody"}),
+            call("read_messages", session="deadbeef", query="deploy"),
+            call("recall", layer="L0"),
+            call("remember", content="x"),
+            call("remember", kind="rule", content="no floats here", path="../../etc"),
+        ]
+        harness.server.replies.extend([tool_calls(wrong), text("Ok.")])
+        await harness.turn("go on")
+        rows = harness.seen(ToolFinished)
+        assert len(rows) == len(wrong) and not any(row.ok for row in rows)
+        for row in rows:
+            assert not any(sign in row.summary for sign in ("operation=", "query=", "needs", "id ", "max_results")), row
+        assert [one.content for one in harness.app.memory.store.records()] == [record.content]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("more", [{}, {"query": "deploy"}, {"from": "1"}])
+def test_an_unknown_session_is_named_with_what_the_model_can_do(
+    make_harness: MakeHarness, more: dict[str, Any]
+) -> None:
+    harness = make_harness([tool_calls([call("read_messages", session="deadbeef", **more)]), text("Ok.")])
+    asyncio.run(session_of(harness, "go on"))
+    [answer] = results(harness)
+    assert "deadbeef" in answer and "search_sessions" in answer and "/session" not in answer
+
+
+def test_the_row_of_read_messages_says_only_what_was_read(make_harness: MakeHarness) -> None:
+    read = call("read_messages", query="gateway", max_results=1)
+    harness = make_harness([text("Ok."), text("Ok."), tool_calls([read]), text("Ok.")])
+    asyncio.run(session_of(harness, "the gateway is on 80", "the gateway is on 81", "what was said?"))
+    [row] = harness.seen(ToolFinished)
+    assert row.summary.startswith("1 message, lines 1-")
+    assert "max_results=" in results(harness)[0]
+
+
+def test_recall_without_a_query_says_who_stated_each_memory(make_harness: MakeHarness) -> None:
+    calls = [call("remember", kind="fact", content="the cache is Redis"), call("recall")]
+    harness = make_harness([text("Ok."), tool_calls(calls), text("Ok.")])
+    asyncio.run(session_of(harness, "remember that we deploy with make ship", "look around"))
+    lines = results(harness)[1].splitlines()
+    assert any("make ship" in line and line.endswith("[from the user]") for line in lines)
+    assert any("Redis" in line and line.endswith("[unverified]") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ("make test, make ship", ("make test", "make ship")),
+        ("make test -> tag v1, push -> make ship", ("make test", "tag v1, push", "make ship")),
+        ("1. make test\n2. make ship", ("make test", "make ship")),
+    ],
+)
+def test_steps_in_one_text_are_split_as_on_the_command_line(
+    make_harness: MakeHarness, steps: str, expected: tuple[str, ...]
+) -> None:
+    save = call("remember", kind="workflow", content="the release, weekly", steps=steps)
+    harness = make_harness([tool_calls([save]), text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn("go on")
+        [record] = harness.app.memory.store.records()
+        assert (record.content, record.steps) == ("the release, weekly", expected)
+        await harness.app.close()
+
+    asyncio.run(run())

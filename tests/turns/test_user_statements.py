@@ -205,7 +205,7 @@ SAID = (
         ),
         (SAID, {"kind": "rule", "content": "never use floats", "path": "lib/"}, "model"),
         (SAID, {"kind": "workflow", "content": "deploy", "steps": ["run the tests", "look at the signer"]}, "model"),
-        (SAID, {"content": "PYTHONPATH=src"}, "model"),
+        (SAID, {"content": "PYTHONPATH=src python"}, "model"),
         # Everything is.
         (SAID, {"content": "We run the tests with PYTHONPATH=src python -m pytest -q"}, "user"),
         (SAID, {"kind": "rule", "content": "never use floats", "path": "src/money/"}, "user"),

@@ -259,6 +259,11 @@ def find_matching_rules(rules: Iterable[MemoryRecord], project: Path, start: Pat
     return tuple(rule for _, rule in sorted(found, key=lambda pair: pair[0]))
 
 
+def is_outside_project(context: str) -> bool:
+    """Whether the path of a rule leads out of the project, so that the rule never applies."""
+    return _split_before_wildcard(context) is None
+
+
 def _split_before_wildcard(context: str) -> tuple[str, ...] | None:
     """Return the folders of a path up to its first wildcard, relative to the project; None if it is outside."""
     where = normalize_rule_path(context)
