@@ -187,3 +187,11 @@ def test_tables_of_memory_are_german_and_kinds_may_be_typed_so(tmp_path: Path) -
     assert not re.search(r"\b(?:fact|solution|keyed note|a day|older|learned)\b", "".join(shown.values()))
     assert re.search(r"^s-\w+ +Lösung +LinkError", shown["list Lösung"], re.M)
     assert "1 Erinnerung" in shown["list Notiz mit Schlüssel"] and "Freitag" in shown["list Notiz mit Schlüssel"]
+
+
+def test_what_is_learned_from_a_message_is_reported_in_german(tmp_path: Path) -> None:
+    with ChatServer([text("Gut.")]) as server:
+        place = make_place(tmp_path, server)
+        shown = clio(place, "-p", "Verwende hier niemals Tabs.", LANG="de_DE.UTF-8").stderr
+    assert "feste Grenze" in shown and "Projekt" in shown
+    assert "hard limit" not in shown and "project" not in shown

@@ -206,7 +206,7 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
             except (UserError, StorageError, OSError) as error:
                 failed = tr("not saved: {error_cause}", error_cause=error_cause(error))
     parts = [
-        tr("Saved to {scope} memory: {contents}", scope=scope, contents="; ".join(contents))
+        tr("Saved to {scope} memory: {contents}", scope=tr(scope), contents="; ".join(contents))
         for scope, contents in saved.items()
         if contents
     ]
@@ -225,7 +225,8 @@ def describe_session_limits(held: Sequence[str]) -> str:
 def question(statements: Sequence[StatedPreference]) -> str:
     """Return the question to ask the user before doubtful statements are saved."""
     where = tr("later work in this project") if statements[0].in_project else tr("all later work")
-    return f"Remember for {where}: {', '.join(f'“{one.content}”' for one in statements)}?"
+    contents = ", ".join(f"“{one.content}”" for one in statements)
+    return tr("Remember for {where}: {contents}?", where=where, contents=contents)
 
 
 def _says_same(one: StatedPreference, limit: StatedLimit) -> bool:
@@ -251,7 +252,7 @@ def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> 
     opinion = describe_score(now) if one.kind in ("dislike", "preference") else "preference"
     kind = "hard limit" if now <= HARD_LIMIT_SCORE else "rule" if explicit else opinion
     where = tr(", for {scenario}", scenario=one.scenario) if one.scenario else ""
-    return f"{record.content} ({kind}{where})"
+    return f"{record.content} ({tr(kind)}{where})"
 
 
 Suggestion = tuple[str, Callable[[], None]]
