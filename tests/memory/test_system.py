@@ -170,12 +170,13 @@ def test_secrets_are_redacted_before_they_are_stored(tmp_path: Path) -> None:
     memory = system(tmp_path, secret="hunter2")
     memory.store.add(MemoryDraft(key="key hunter2", content="hunter2"))
     memory.store.forget("key hunter2")
-    added = memory.store.add(fact("is hunter2"), SOMEBODY).record
+    added = memory.store.add(fact("hunter2 opens the staging host until the next rotation in May"), SOMEBODY).record
     memory.store.add(
-        MemoryDraft(kind="solution", content="hunter2", solution="no hunter2", examples=("hunter2",)), SOMEBODY
+        MemoryDraft(kind="solution", content="login fails with hunter2", solution="no hunter2", examples=("hunter2",)),
+        SOMEBODY,
     )
     memory.store.add(MemoryDraft(kind="workflow", content="", steps=("say hunter2", "stop")), SOMEBODY)
-    memory.store.update(added.id, content="was hunter2")
+    memory.store.update(added.id, content="hunter2 opened the staging host until the last rotation in May")
     files = [path for path in (tmp_path / ".clio").rglob("*") if path.is_file()]
     assert {"ltm.json", "memory.log.jsonl"} <= {path.name for path in files}
     assert [path for path in files if b"hunter2" in path.read_bytes()] == []

@@ -57,6 +57,11 @@ CONTEXT_CHARS = 2_000
 """Number of characters of the preceding conversation that are examined."""
 
 
+_OF_TEAM = re.compile(
+    r"(?:we|our|the team|wir|unser\w*|nous|on|notre|nosotros|nuestr[oa]s?|nós|noss[oa]s?)\b|我们|うち", re.I
+)
+
+
 class Replaced(Struct, frozen=True, kw_only=True):
     """What one correction did.
 
@@ -103,8 +108,11 @@ def apply_corrections(
     context: str,
     done: Collection[str] = (),
     rules: Mapping[str, str] = {},
-) -> list[Replaced]:
+) -> "list[Replaced | UnclearCorrection]":
     """Replace the facts, notes and discoveries that the user's message refutes; each correction is one change to undo.
+
+    What a team changed ("we moved to poetry") may hold in this project only, so that a preference for all projects is
+    asked about.
 
     Args:
         context: what was said just before, which tells what "it's 9090 now" is about.
@@ -123,7 +131,7 @@ def apply_corrections(
     context = context[-CONTEXT_CHARS:]
     known: dict[str, MemoryRecord] = {}
     matched = match_corrections(corrections, _search(memory, context, known), context)
-    replaced = [
+    replaced: list[Replaced | UnclearCorrection] = [
         _replace(
             memory, make_replacement(refuted[0].text, one), session, one.quote, [known[stated.id] for stated in refuted]
         )
@@ -134,12 +142,12 @@ def apply_corrections(
 
 def _change_preferences(
     memory: MemorySystem, corrections: Sequence[Correction], rules: Mapping[str, str]
-) -> list[Replaced]:
+) -> "list[Replaced | UnclearCorrection]":
     """Give preferences, rules and limits the name or number that a correction says: "I prefer spaces now, not tabs".
 
     A correction that states a whole rule replaces a rule by its own words: the rest of the former one may be wrong.
     """
-    done: list[Replaced] = []
+    done: list[Replaced | UnclearCorrection] = []
     for scope, record in list_preferences(memory):
         for correction in corrections:
             change = find_value_change(record.content, correction.text)
@@ -147,7 +155,12 @@ def _change_preferences(
                 continue
             rule = rules.get(correction.quote, "") if record.explicit else ""
             content = rule if rule and not announces_change(rule) else change.apply(record.content)
-            done.append(_change_preference(memory, record, scope, content, correction.session, correction.quote))
+            session, quote = correction.session, correction.quote
+            if scope == "user" and _OF_TEAM.match(correction.text):
+                unclear = UnclearCorrection(candidates=(record,), contents=(content,), quote=quote, session=session)
+                done.append(unclear)
+            else:
+                done.append(_change_preference(memory, record, scope, content, session, quote))
             break
     return done
 

@@ -335,7 +335,8 @@ class MemoryStore:
         """
         if draft.key is not None:
             return self._set_note(draft.key, draft.content)
-        check_more_than_secret(self._redact(draft.content))
+        if not (draft.solution or draft.steps):
+            check_more_than_secret(self._redact(draft.content))
         target: Scope = scope or ("user" if draft.kind == "preference" else "project")
         other_kind = _SAME_TO_THE_USER.get(draft.kind) if target == "project" else None
         if other_kind and self._is_known(self._redact(draft.content), other_kind):
