@@ -183,7 +183,7 @@ _PARTS: dict[Kind, dict[str, tuple[str, ...]]] = {
     "failure": {"text": ("what", "error"), "impact": ("impact",), "solution": ("prevention",)},
     "rule": {"text": ("rule", "pattern"), "path": ("path",)},
 }
-_NEUTRAL = ("content", "text")
+_NEUTRAL = ("content", "text", "replacement")
 _FIELDS = {"path": "context", "text": "content"}
 _STALE = {"drifted": "its examples have changed since", "gone": "its examples are gone"}
 _MAX_PRUNED_SHOWN = 20
@@ -261,6 +261,7 @@ def _refuse_path_outside(call: MemoryCall) -> None:
 
 
 _MAX_WORD_CHARS = 40
+_WILDCARDS = frozenset("*?[")
 
 
 def _without_session_if_repeated(provenance: Provenance, text: str, known: Iterable[str]) -> Provenance:
@@ -393,7 +394,7 @@ def label_memories(memory: HasStore, records: Sequence[MemoryRecord]) -> dict[st
             source = NOTED_BY_MODEL
         if record.key == PROGRESS_KEY:
             source = "the state of the work at the last trim, maybe of an earlier session"
-        if record.kind in PROJECT_KINDS:
+        if record.kind in PROJECT_KINDS and record.hashes:
             stale = _STALE.get(project.get(record.id, ""), "")
         else:
             stale = memory.store.describe_drift(record)
@@ -620,8 +621,9 @@ def remember_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenan
 
 
 def _warn_of_missing_files(memory: MemorySystem, call: MemoryCall) -> str:
-    """Return a sentence on the files of a call that do not exist, "" if there are none."""
-    missing = memory.store.list_missing_files(call.examples)
+    """Return a sentence on the files of a call and the path of its rule that do not exist, "" if all do."""
+    path = call.path if call.path.strip("*/") and not _WILDCARDS & set(call.path) else ""
+    missing = memory.store.list_missing_files((*call.examples, *filter(None, [path])))
     return f" There is no {' and no '.join(missing)} in this project: give paths of existing files." if missing else ""
 
 

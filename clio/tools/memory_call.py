@@ -365,7 +365,7 @@ _SLOTS: dict[MemoryOperation, _Slots] = {
     },
     "update_ltm": {
         "ids": ("id", "ids", "key"),
-        "text": ("content", "text", "fact", "error", "pattern", "what", "rule", "name", "key"),
+        "text": ("content", "text", "replacement", "fact", "error", "pattern", "what", "rule", "name", "key"),
         "solution": ("solution", "prevention"),
         "impact": ("impact",),
         "steps": ("steps", "sequence"),
@@ -374,7 +374,7 @@ _SLOTS: dict[MemoryOperation, _Slots] = {
     },
     "update": {
         "ids": ("id", "ids", "key"),
-        "text": ("content", "text", "fact", "error", "pattern", "what", "rule", "name", "key"),
+        "text": ("content", "text", "replacement", "fact", "error", "pattern", "what", "rule", "name", "key"),
         "solution": ("solution", "prevention"),
         "impact": ("impact",),
         "steps": ("steps", "sequence"),

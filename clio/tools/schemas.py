@@ -258,6 +258,8 @@ class MemoryArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     scope: Alias = None
     what: Alias = None
     rule: Alias = None
+    search: Alias = None
+    replacement: Alias = None
     max_age_days: Alias = None
     min_confidence: Alias = None
     dry_run: Alias = None

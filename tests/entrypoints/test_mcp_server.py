@@ -111,7 +111,9 @@ def test_one_agent_remembers_and_the_next_recalls(place: Place) -> None:
             assert offered == ["recall", "search_sessions", "project_knowledge"]
             found = await agent.call_tool("recall", {"query": "token"})
             assert [one["id"] for one in found.structured_content["memories"]] == [id]
-            assert text(found).endswith("The token of staging is [REDACTED:openai-key] and rotates on Mondays")
+            assert text(found).endswith(
+                "The token of staging is [REDACTED:openai-key] and rotates on Mondays [unverified]"
+            )
             everything = await agent.call_tool("recall", {})
             assert {one["content"] for one in everything.structured_content["memories"]} >= {"Prefers tabs"}
             refusal = await wrong(agent, "remember", content="x")

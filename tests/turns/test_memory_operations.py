@@ -198,3 +198,42 @@ def test_steps_in_one_text_are_split_as_on_the_command_line(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+def test_the_arguments_of_the_perl_clio_for_an_update_are_understood(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
+    change = {"search": "make ship", "replacement": "we deploy with make release"}
+
+    async def run() -> None:
+        harness.server.replies.extend([tool_calls([call("remember", content="we deploy with make ship")]), text("Ok.")])
+        await harness.turn("look")
+        [record] = harness.app.memory.store.records()
+        calls = [call("update_ltm", **change), call("update_ltm", id=record.id, **change)]
+        harness.server.replies.extend([tool_calls(calls), text("Ok.")])
+        await harness.turn("go on")
+        missing, done = results(harness)[1:]
+        assert "needs id" in missing and "search, replacement" in missing and len(missing) < 200
+        assert "make release" in done
+        [record] = harness.app.memory.store.records()
+        assert record.content == "we deploy with make release"
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", ["fact", "discovery"])
+def test_a_memory_whose_file_never_existed_is_marked(make_harness: MakeHarness, kind: str) -> None:
+    save = call("remember", kind=kind, content="the error classes are in exc.py", files=["src/exc.py"])
+    saved, listed, found = answer_calls(make_harness, save, call("recall"), call("recall", query="classes", kind=kind))
+    assert all("no src/exc.py" in answer for answer in (saved, listed))
+    assert "exc.py" in found
+
+
+@pytest.mark.parametrize(
+    ("path", "is_warned"), [("src/nothing", True), ("calc.py", False), ("*.py", False), ("*", False)]
+)
+def test_a_rule_for_a_path_that_does_not_exist_is_saved_with_a_warning(
+    make_harness: MakeHarness, path: str, is_warned: bool
+) -> None:
+    [saved] = answer_calls(make_harness, call("remember", kind="rule", content="no floats here", path=path))
+    assert ("There is no" in saved) is is_warned and "Remembered" in saved

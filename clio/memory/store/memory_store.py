@@ -241,9 +241,10 @@ class MemoryStore:
         return self.ltm_reader.freshness(records)
 
     def describe_drift(self, record: MemoryRecord) -> str:
-        """Return a remark on a memory whose files have changed since it was stored, "" if they have not."""
+        """Return a remark on a memory whose files have changed since it was stored or never existed, "" for others."""
         if not record.hashes:
-            return ""
+            missing = self.list_missing_files(record.examples)
+            return f"there is no {' and no '.join(missing)}" if missing else ""
         [state] = self._examples.freshness([record.hashes])
         return {"drifted": "its file has changed since", "gone": "its file is gone"}.get(state, "")
 
