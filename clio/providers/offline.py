@@ -104,8 +104,11 @@ def _plan_remember(question: str) -> LookupPlan | None:
     if match is None:
         return None
     fact = match["fact"].strip()
-    call = Lookup(tool="memory_operations", arguments={"operation": "remember", "content": fact})
-    return LookupPlan(kind="remember", lookups=(call,), subject=fact)
+    calls = (  # clio saves the two facts of "… that A is red and that B is blue" separately
+        Lookup(tool="memory_operations", arguments={"operation": "remember", "content": one})
+        for one in re.split(r",? and that (?=\S+ \S)", fact)
+    )
+    return LookupPlan(kind="remember", lookups=tuple(calls), subject=fact)
 
 
 def _plan_forget(question: str) -> LookupPlan | None:
