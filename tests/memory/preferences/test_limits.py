@@ -202,6 +202,8 @@ def test_a_limit_with_an_object_is_permanent(text: str) -> None:
         "stop asking",
         "never deploy on a Friday lol",
         "never once finished on my laptop",
+        "never even started",
+        "can you always see the logs?",
         "don't even ask",
         "do that always",
         "from now on do it like that",
