@@ -38,7 +38,7 @@ def places(tmp_path: Path) -> list[tuple[Path, Path]]:
 
 def test_two_machines_from_init_to_off(tmp_path: Path, places: list[tuple[Path, Path]]) -> None:
     remote, (one, two) = make_remote(tmp_path), places
-    clio(*one, "memory", "remember", f"the token of staging is {TOKEN}")
+    clio(*one, "memory", "remember", f"the token of staging is {TOKEN} and rotates on Mondays")
     for place in places:
         assert "off" in clio(*place, "sync", "status")
         clio(*place, "sync", "init", str(remote), "--yes")
