@@ -84,7 +84,7 @@ def test_members_have_their_own_tokens_and_rights(team: TeamServer, tmp_path: Pa
     team.start("--write")
     assert "2 members" in " ".join(team.said.split())
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    team.call(anna, "remember", content=f"The token of staging is {secret}", type="fact")
+    team.call(anna, "remember", content=f"The token of staging is {secret} and rotates on Mondays", type="fact")
     team.call(anna, "remember", content="Prefers tabs", type="preference")
     with pytest.raises(OSError, match="remember"):
         team.call(ben, "remember", content="Ben was here")
