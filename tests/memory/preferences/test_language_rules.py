@@ -211,6 +211,42 @@ def test_a_limit_after_a_preference_is_found(text: str, limit: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "auf Staging läuft das nie",
+        "ich sehe nie eine Meldung",
+        "mein Account ist gesperrt",
+        "le serveur ne répond jamais",
+        "mon compte est bloqué",
+        "los tests siempre fallan",
+        "mi cuenta está bloqueada",
+        "o servidor nunca responde",
+        "minha conta está bloqueada",
+        "服务器一直没有响应",
+        "サーバーはいつも落ちる",
+    ],
+)
+def test_a_report_about_a_program_is_no_limit(text: str) -> None:
+    assert find_limits(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "auf Produktion nie Migrationen ausführen",
+        "auf main niemals force-pushen",
+        "en production ne jamais lancer de migrations",
+        "en producción nunca ejecutes migraciones",
+        "em produção nunca rode migrações",
+        "在生产环境永远不要运行迁移",
+        "während des Freeze nichts mergen",
+    ],
+)
+def test_a_limit_is_saved_with_its_place_or_not_at_all(text: str) -> None:
+    assert all(one.content == text for one in find_limits(text))
+
+
+@pytest.mark.parametrize(
     ("text", "what"),
     [
         ("schau dir die Ausnahmen an und merk dir, dass der Job Igel heißt", ["der Job Igel heißt"]),
