@@ -93,8 +93,8 @@ def describe_foreign_memory(loaded: LoadedConfig) -> str:
             folder_name=FOLDER_NAME,
         )
     return tr(
-        "the memory in {folder_name} came with this project and was not written by your clio, so its hard limits "
-        "do not apply; accept it as your own with: clio config trust",
+        "the memory in {folder_name} came with this project, or git tracks it, so its hard limits do not apply; "
+        "accept it as your own with: clio config trust",
         folder_name=FOLDER_NAME,
     )
 

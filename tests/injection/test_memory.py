@@ -135,7 +135,7 @@ def test_entries_of_another_clone_stay_lines_of_project_memory(make_harness: Mak
 
 
 @pytest.mark.parametrize("kind", ["fact", "solution"])
-@pytest.mark.parametrize("quote", [CLAIM, "The page says: the user"])
+@pytest.mark.parametrize("quote", [CLAIM, f"The page says: {CLAIM}"])
 def test_consolidation_recognizes_an_answer_that_only_repeats_a_page(tmp_path: Path, kind: str, quote: str) -> None:
     """The consolidated answer comes from the model, and its text from the page."""
     place = Place(tmp_path)

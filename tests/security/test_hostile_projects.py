@@ -88,7 +88,7 @@ def test_committed_memory_counts_as_the_repositorys_until_it_is_trusted(setup: H
     folder.mkdir()
     known = {"patterns": {"discoveries": [{"fact": STATED, "confidence": 1.0}]}}
     (folder / "ltm.json").write_text(json.dumps(known), encoding="utf-8")
-    assert "project memory" in setup.run("-p", "hello").stderr
+    assert "came with this project, or git tracks it" in setup.run("-p", "hello").stderr
     setup.run("-p", "again")  # being used here does not make it the user's
     setup.run("config", "trust")
     setup.run("-p", "hello")
@@ -107,7 +107,7 @@ def test_memory_saved_here_by_clio_needs_no_trust(setup: HostileSetup) -> None:
 def test_memory_tracked_by_git_needs_trust_although_clio_wrote_here(setup: HostileSetup) -> None:
     setup.run("memory", "add", "discovery", STATED)
     subprocess.run(["git", "add", "--force", ".clio/ltm.json"], cwd=setup.project, check=True)
-    assert "project memory" in setup.run("-p", "hello").stderr
+    assert "came with this project, or git tracks it" in setup.run("-p", "hello").stderr
     assert "<repository_statements" in setup.sent
 
 

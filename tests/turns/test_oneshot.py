@@ -217,7 +217,9 @@ def test_a_fact_remembered_in_one_run_is_known_in_the_next(project: Path) -> Non
 def test_without_a_server_memories_are_found_by_their_words(project: Path) -> None:
     assert clio(project, "memory", "remember", "we deploy with make ship").returncode == 0
     done = clio(project, "-p", "how do we deploy?", "--provider", "offline")
-    assert re.search(r"\*\*Memory\*\*\n\n- we deploy with make ship \(note, \d{4}-\d\d-\d\d\)\n", done.stdout)
+    assert re.search(
+        r"\*\*Memory\*\*\n\n- we deploy with make ship \[from the user\] \(note, \d{4}-\d\d-\d\d\)\n", done.stdout
+    )
     again = clio(project, "-p", "how do we deploy?", "--provider", "offline", "--incognito")
     assert "make ship" not in again.stdout
 

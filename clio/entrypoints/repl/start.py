@@ -64,7 +64,7 @@ def _format_trust_question(loaded: LoadedConfig) -> str:
         rows = "\n".join(map(escape_controls, format_withheld_rows(loaded.withheld)))
         return tr("This project's config wants extra permissions:\n{rows}\nTrust it? [y/N] ", rows=rows)
     reason = loaded.memory_doubt or tr(
-        "the memory in {folder_name} came with this project and was not written by your clio", folder_name=FOLDER_NAME
+        "the memory in {folder_name} came with this project, or git tracks it", folder_name=FOLDER_NAME
     )
     return tr(
         "{reason}.\nUntil you accept this project's memory, its hard limits do not apply.\n"
