@@ -157,9 +157,9 @@ _PERSON = r"(?P<who>(?-i:[A-Z])[\w-]*(?: (?-i:[A-Z])[\w-]*)?|the \S+ team|@?\w+[
 _OWNER = tuple(
     LazyRegex(rf"^(?:the )?{pattern}(?: (?:since|as of|from) .+)?$", re.I)
     for pattern in (
-        rf"(?P<role>owner|maintainer)s? of (?P<thing>.+?) is (?:now )?{_PERSON}",
-        rf"(?!\S+ of |product )(?P<thing>.+?) (?P<role>owner|maintainer) is (?:now )?{_PERSON}",
-        rf"{_PERSON} is (?:now )?the (?P<role>owner|maintainer) of (?P<thing>.+?)",
+        rf"owners? of (?P<thing>.+?) is (?:now )?{_PERSON}",
+        rf"(?!\S+ of |product )(?P<thing>.+?) owner is (?:now )?{_PERSON}",
+        rf"{_PERSON} is (?:now )?the owner of (?P<thing>.+?)",
     )
 )
 """Statements about who owns something, which are read as "Ann owns billing"."""
@@ -296,8 +296,7 @@ def parse_statement(text: str) -> Statement:
             if gone := _REVOKED.match(_strip_edges(clause)):  # "the queue is NATS, RabbitMQ is gone"
                 former |= extract_stems(tokenize_statement(gone["subject"] or gone["object"] or ""))
     if owner := next((found for one in _OWNER if (found := one.match(plain))), None):
-        verb = "owns" if owner["role"].casefold() == "owner" else "maintains"
-        plain = f"{owner['who']} {verb} {owner['thing']}"
+        plain = f"{owner['who']} owns {owner['thing']}"
     chosen = _CHOSEN.match(plain)
     counted, attribute = _HAS_COUNT.match(plain), _HAS_ATTRIBUTE.match(plain)
     if counted:

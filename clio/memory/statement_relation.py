@@ -438,7 +438,9 @@ def _is_handed_over(old: Statement, new: Statement) -> bool:
     """Whether something that has one owner at a time has a new one: "Tom owns billing", "Bob is on call now"."""
     if old.predicate != new.predicate or old.qualifiers != new.qualifiers or old.is_negated or new.is_negated:
         return False
-    if not (old.subject and new.subject and old.value) or old.value != new.value or old.topic_ids | new.topic_ids:
+    if not (old.subject and new.subject and old.value) or old.value != new.value:
+        return False
+    if old.predicate not in SOLE_OWNERS and old.topic_ids | new.topic_ids:
         return False
     is_duty = old.predicate != "place" and not old.value.isdisjoint(_DUTY_STEMS)  # "the alerts go to #oncall"
     if old.predicate in SOLE_OWNERS or is_duty:
