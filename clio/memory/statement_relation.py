@@ -78,13 +78,16 @@ _DIGITS = LazyRegex(r"\d+(?:[.,:]\d+)*")
 _GENERIC = frozenset(map(normalize_word, GENERIC_NOUNS))
 _ATTRIBUTE_STEMS = frozenset(map(normalize_word, ATTRIBUTES))
 _THING_STEMS = tuple(frozenset(map(normalize_word, family)) for family in THINGS)
-_NO_THINGS = (_GENERIC | _ATTRIBUTE_STEMS).difference(map(normalize_word, TOOL_NOUNS), *_THING_STEMS)
-_ANY = frozenset(("be", "*", ""))
+_PROPERTY_STEMS = (_GENERIC | _ATTRIBUTE_STEMS).difference(map(normalize_word, TOOL_NOUNS), *_THING_STEMS)
+"""Words of a topic that name a property of a thing, or say little, and no thing."""
+_VAGUE_PREDICATES = frozenset(("be", "*", ""))
 """Predicates that do not tell which property a number is of."""
 _JUDGEMENT_STEMS = frozenset(map(normalize_word, JUDGEMENTS))
 _DAYPART_STEMS = frozenset(map(normalize_word, DAYPARTS))
 _MINE, _NOT_MINE = LazyRegex(r"^my\b", re.I), LazyRegex(r"^(?:the|this|its|their)\b", re.I)
-_OTHER_THINGS = frozenset(map(normalize_word, ("old", "former", "previous", "legacy", "deprecated", *EXCLUSIVE_ROLES)))
+_DISTINGUISHING_STEMS = frozenset(
+    map(normalize_word, ("old", "former", "previous", "legacy", "deprecated", *EXCLUSIVE_ROLES))
+)
 """Adjectives that make another thing of one: "the default limit" is not "the limit"."""
 _DUTY_STEMS = frozenset(map(normalize_word, DUTIES))
 
@@ -255,7 +258,7 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
         others = new.value - new.numbers - _GENERIC - MONTHS
         if old.numbers == new.numbers:
             return "supersedes" if announced else "different"
-        is_one_property = old.predicate == new.predicate or not {"be", "*", ""}.isdisjoint(
+        is_one_property = old.predicate == new.predicate or not _VAGUE_PREDICATES.isdisjoint(
             (old.predicate, new.predicate)
         )
         fits = heads == others or bool(heads & others) or (is_one_property and not (heads and others))
@@ -360,7 +363,7 @@ def _is_same_topic(old: Statement, new: Statement) -> bool:
     # What holds for "the mock API" or "in staging" need not hold for "the API", and "the old API" is never "the API".
     # "Ann has access to staging" is not about staging.
     is_object = bool(old.subject) and old.subject.isdisjoint(new.topic | new.topic_ids)
-    is_related = new.is_change and not is_object and _OTHER_THINGS.isdisjoint(more | less)
+    is_related = new.is_change and not is_object and _DISTINGUISHING_STEMS.isdisjoint(more | less)
     return is_related and _are_of_one_thing(old, new) and _have_like_values(old, new)
 
 
@@ -382,7 +385,7 @@ def _are_of_one_thing(old: Statement, new: Statement) -> bool:
     one, other = (statement.words & _ATTRIBUTE_STEMS for statement in (old, new))
     if one and other and one.isdisjoint(other):
         return False
-    one, other = old.topic - new.words - _NO_THINGS, new.topic - old.words - _NO_THINGS
+    one, other = old.topic - new.words - _PROPERTY_STEMS, new.topic - old.words - _PROPERTY_STEMS
     if one and other:
         return any(one | other <= family for family in _THING_STEMS)
     is_left_out = one | other <= _THING_STEMS[0]  # "the billing service", "billing"

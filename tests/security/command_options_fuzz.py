@@ -115,7 +115,7 @@ class Stage:
         self.build()
 
     def build(self) -> None:
-        """Create everything anew."""
+        """Create all files and folders again."""
         for path in (self.project, self.home, self.canary):
             shutil.rmtree(path, ignore_errors=True)
             path.mkdir(parents=True)

@@ -77,14 +77,14 @@ _WORD_OF_CHANGE = re.compile(
 )
 _TAIL = _CORRECTIONS.pattern("tail")
 _SOMEONE_LEFT = re.compile(
-    r"(?P<who>[A-Z][\w-]+) (?:(?:has|have) )?(?:left|quit|retired|resigned|moved on|is leaving|is gone|changed teams?"
+    r"[A-Z][\w-]+ (?:(?:has|have) )?(?:left|quit|retired|resigned|moved on|is leaving|is gone|changed teams?"
     r"|no longer works? (?:here|for us|with us))\b(?!.*\b(?:a|the) (?:comment|message|note|review|bug)\b)"
 )
 _SOMEONE_DOES = re.compile(r"[A-Z][\w-]+ (?!and\b)[a-z]+s .+")
-_ONCE = re.compile(r"\bused to\b", re.I)
-_AND_NOW = re.compile(r"\(.*\bused to\b|[,;].*\bused to\b|\bused to\b.*[,;–—]\s*\S", re.I)
-"""Signs that a sentence says what is true now, beside what used to be."""
-_ASKS = re.compile(r"(?:what|which|why|how|who|whose)\b", re.I)
+_USED_TO = re.compile(r"\bused to\b", re.I)
+_USED_TO_AND_NOW = re.compile(r"\(.*\bused to\b|[,;].*\bused to\b|\bused to\b.*[,;–—]\s*\S", re.I)
+"""A sentence that says what is true now, beside what used to be."""
+_QUESTION_WORD = re.compile(r"(?:what|which|why|how|who|whose)\b", re.I)
 _CLAUSE_END = re.compile(r"\s*[,;–—]\s+(?:(?:so|and|but)\s+)?")
 
 
@@ -169,7 +169,7 @@ def _strip_correction(text: str, masked: str) -> str:
         return ""
     if not (lead or announces_change(masked) or _MARKS.search(masked)):
         return ""
-    if _ASKS.match(rest) or (_ONCE.search(rest) and not _AND_NOW.search(rest)):
+    if _QUESTION_WORD.match(rest) or (_USED_TO.search(rest) and not _USED_TO_AND_NOW.search(rest)):
         return ""
     if FILLER in rest or _NOT_LASTING.search(_SINCE.sub(" ", masked)) or is_order(rest.split(" ", 1)[0]) is True:
         return ""

@@ -115,7 +115,7 @@ def read_value_corrections(text: str) -> list[str]:
     for said in read_own_sentences(re.sub(r"([。！？])(?=\S)", r"\1\n", text), MAX_SENTENCE):
         if (
             said.is_question
-            or _ASKS.match(said.text)
+            or _QUESTION_WORD.match(said.text)
             or FILLER in said.masked
             or said.text.rstrip(" 。").endswith(("？", "吗", "か"))
         ):
@@ -133,7 +133,7 @@ def read_value_corrections(text: str) -> list[str]:
     return sentences
 
 
-_ASKS = re.compile(
+_QUESTION_WORD = re.compile(
     r"(?:(?:ok|and|but|so|wait),? )*(?:which|why|how|who|whose|what(?! (?:i|we) (?:meant|mean|said)))\b", re.IGNORECASE
 )
 """The beginning of a question, which may lack its mark."""

@@ -364,7 +364,7 @@ def mask_pasted_text(text: str, *, reads_lists: bool = False) -> str:
     A line that ends with a colon introduces pasted text, unless it announces a list of the user's own points.
 
     reads_lists: the user's own documents ("## Constraints") and lists below any introduction are read, too, and pasted
-        text ends with its paragraph. For limits, which stand in such lists.
+        text ends with its paragraph. Used for limits, which are often written in such lists.
     """
     lines = mask_reports(mask_blocks(text).split("\n"))
     masked: list[str] = []
