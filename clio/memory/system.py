@@ -6,7 +6,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,14 +17,14 @@ from msgspec import structs
 from clio.config.loaded import LoadedConfig
 from clio.config.schema import Config
 from clio.config.trust import load_or_create_key, seal_memory
-from clio.errors import ClioError, ToolFailed
+from clio.errors import ClioError, StorageError, ToolFailed
 from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes, load_task_types
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, Briefing, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory
 from clio.memory.retrieval.why import WhyReport, report_project_memory
-from clio.memory.store.change_log import ScopeLogs
+from clio.memory.store.change_log import Change, Position, ScopeLogs, list_marked, new_change
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import KEYED_NOTE, PROGRESS_KEY, PROJECT_KINDS, Hit
 from clio.memory.store.typed_store import Decide
@@ -59,6 +59,11 @@ DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
 MAX_SESSION_LIMITS = 20
 """Maximum number of limits for the running session only; the oldest are dropped first."""
+
+
+def _list_live_changes(limits: Iterable[SessionLimit]) -> set[str]:
+    """Return the ids of the changes in memory's log by which limits began to apply that still do."""
+    return {one.change for one in limits if one.change and not one.is_lifted}
 
 
 def _no_summary() -> str:
@@ -150,6 +155,7 @@ class MemorySystem:
         self._may_seal = home is not None and not incognito and not is_foreign
         # Sealed at the first change, not at the exit: a kill in between would make the user's own memory look foreign.
         logs = ScopeLogs(folder, home or folder, clock=clock, before_change=self._seal)
+        logs.may_undo = self._may_undo
         self._home = home or folder
         self._trust_home = home
         self._store = MemoryStore(folder, self._home, logs=logs, redact=redact, clock=clock, trust_home=home)
@@ -167,6 +173,7 @@ class MemorySystem:
         self._scenarios = scenarios or TaskTypes()
         self._project_preferences = Preferences(self._store.project, self._scenarios, fading, clock)
         self._limits: tuple[SessionLimit, ...] = ()
+        self._read_log = Position()  # up to where the log was read for limits of the session that were undone
         self.forgotten_now: tuple[MemoryRecord, ...] = ()
         """What the user's present message made clio forget before the model was asked."""
         self.removed_by_model: set[str] = set()
@@ -191,6 +198,7 @@ class MemorySystem:
     def begin_session(self, session: Session) -> None:
         """Continue with another session, whose first request is made later."""
         self._session, self._limits, self._of_turn = session, session.limits, None
+        self._read_log = Position()
 
     def begin(self, *, window_tokens: int, session: Session | None) -> None:
         """Reset for a session and a model. Call this before asking for fragments."""
@@ -200,9 +208,10 @@ class MemorySystem:
         self._report = None
         self._styles.current = None
         self._limits = session.limits if session else ()
+        self._read_log = Position()
         self._of_turn = self._new_turn_memory(window_tokens)
         if session:
-            self._of_turn.note_told_limits(session)
+            self._of_turn.note_told(session)
 
     def begin_subagent(self, window_tokens: int) -> "SubagentMemory":
         """Return the memory of a sub-agent: the limits of the running session, and project memory."""
@@ -229,8 +238,14 @@ class MemorySystem:
 
     def hold_limits(self, limits: Sequence[str]) -> None:
         """Apply limits to the running session without saving them; `undo` removes them."""
-        at, message = self._clock(), len(self._session.messages) if self._session else 0
-        new = {text: SessionLimit(text=text, message=message, at=at) for text in map(self._redact, limits)}
+        at, session = self._clock(), self._session
+        texts = list(map(self._redact, limits))
+        what, key = f"applied “{'; '.join(texts)}” to one session", session.id if session else ""
+        change = new_change("session", what, at=at, key=key, after=texts)
+        with suppress(OSError, StorageError):  # the limits apply all the same
+            self._store.logs.user.append(change)
+        message = len(session.messages) if session else 0
+        new = {text: SessionLimit(text=text, message=message, at=at, change=change.id) for text in texts}
         limits_before = tuple(one for one in self._limits if one.text not in new)
         self._set_limits((*limits_before, *new.values())[-MAX_SESSION_LIMITS:])
 
@@ -238,6 +253,9 @@ class MemorySystem:
         """Replace the limits of the running session, which records them: they apply after a restart, too."""
         if limits == self._limits:
             return
+        gone = _list_live_changes(self._limits) - _list_live_changes(limits)
+        with suppress(OSError, StorageError):  # only an undo would count them as one more change
+            self._store.logs.user.mark(sorted(gone))
         self._limits = limits
         if self._session:
             self._session.set_limits(limits)
@@ -253,6 +271,18 @@ class MemorySystem:
     def held_limits(self) -> tuple[str, ...]:
         """Return the limits that apply to the running session without being saved."""
         return tuple(one.text for one in self._limits if not one.is_lifted)
+
+    def _update_limits(self) -> None:
+        """Lift limits of the session that were undone, in any process, and leave those that memory has to memory."""
+        if changes := _list_live_changes(self._limits):
+            new = self._store.logs.user.read(self._read_log)
+            self._read_log = new.position
+            undone = list_marked(new.lines)[1].keys() & changes
+            self.lift_held([one.text for one in self._limits if one.change in undone])
+        if self.held_limits:
+            own = () if self._is_foreign else self._project_preferences.hard_limits()
+            saved = {record.content.casefold() for record in (*self._preferences.hard_limits(), *own)}
+            self.forget_held([text for text in self.held_limits if text.casefold() in saved])
 
     def lift_held(self, limits: Sequence[str]) -> None:
         """Stop applying limits to the running session, and tell the model."""
@@ -301,6 +331,7 @@ class MemorySystem:
         if self.is_silent:
             return []
         session, none = self._session, list[Fragment]()
+        self._errors.run(tr("hard limits are"), self._update_limits, None)
         tell = partial(self._briefing.news, set(session.window_ids) if session else ())
         news = self._errors.run(tr("changes of project memory are"), tell, none) if self._inject else []
         turn = self._of_turn
@@ -585,18 +616,17 @@ class MemorySystem:
         """Undo the last change of memory, by the user, the model or clio; return a sentence that names it."""
         self.raise_if_off()
         last = self._store.logs.last()
-        # Session limits are not in the change log, so their time decides which change is the last one.
-        stated_at = max((one.at for one in self._limits if not one.is_lifted), default=None)
-        if stated_at is not None and (last is None or last.at <= stated_at):
-            held = [one.text for one in self._limits if one.at == stated_at and not one.is_lifted]
-            self.lift_held(held)
-            return f"Undone: for this session, {'; '.join(held)}."
         known = {(record.id, record.content) for record in self._store.records()}
         line = self._store.undo()
+        self._update_limits()
         session = self._session
         if last and session and last.at <= max((one.created for one in session.messages[-1:]), default=0.0):
             self.note_restored([one for one in self._store.records() if (one.id, one.content) not in known])
         return line
+
+    def _may_undo(self, change: Change) -> bool:
+        """Whether a change is no limit of another session; without a session, the limits of all can be undone."""
+        return change.store != "session" or not self._session or change.id in _list_live_changes(self._limits)
 
     def note_restored(self, records: "Sequence[MemoryRecord]") -> None:
         """Tell the model with the next turn that these memories hold again."""

@@ -179,12 +179,14 @@ class SessionLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
         message: index of the message in which the user stated it.
         at: seconds since the epoch; limits of one statement have the same time.
         is_lifted: it no longer applies, which the model must learn while its window contains the statement.
+        change: id of its change in memory's log, by which it is undone; "" if it has none.
     """
 
     text: str
     message: int
     at: float
     is_lifted: bool = False
+    change: str = ""
 
 
 class Bill(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -134,6 +134,13 @@ MEMORY_FIELDS = [
 ]
 
 
+def restart(harness: Harness) -> None:
+    """Continue the closed session in a new clio."""
+    session = harness.app.session.id
+    harness.app = harness.build()
+    harness.app.open_session(session)
+
+
 def undo(harness: Harness, *, elsewhere: bool) -> None:
     """Undo the last change of memory, elsewhere in a second clio on the same project."""
     app = harness.build() if elsewhere else harness.app
@@ -158,10 +165,8 @@ def test_what_the_model_saved_is_withdrawn_after_an_undo(
     async def run() -> None:
         await harness.turn("look at the gateway")
         if is_resumed:
-            session = harness.app.session.id
             await harness.app.close()
-            harness.app = harness.build()
-            harness.app.open_session(session)
+            restart(harness)
         undo(harness, elsewhere=elsewhere)
         assert not harness.app.memory.store.records()
         await harness.turn("what did we find?")
@@ -254,6 +259,113 @@ def test_what_the_model_saved_and_the_user_only_repeats_is_not_withdrawn(make_ha
         assert notices_before_message(harness) == ("", "")
         await harness.turn("remember that the gateway listens on port 1235")
         assert "1234" not in notices_before_message(harness)[0]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+STATEMENTS = [
+    ("remember that we deploy with make ship", "make ship"),
+    ("I prefer short answers", "short answers"),
+    ("never push to main", "push to main"),
+    ("don't touch setup.py, fix the bug in a.py", "setup.py"),
+    ("please don't push for now", "push for now"),
+]
+
+
+@pytest.mark.parametrize("is_resumed", [False, True])
+@pytest.mark.parametrize(("statement", "gone"), STATEMENTS)
+def test_an_undo_elsewhere_ends_what_the_user_stated(
+    make_harness: MakeHarness, statement: str, gone: str, is_resumed: bool
+) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        await harness.turn(statement)
+        if is_resumed:
+            await harness.app.close()
+        undo(harness, elsewhere=True)
+        if is_resumed:
+            restart(harness)
+        await harness.turn("hello")
+        assert not harness.app.memory.held_limits
+        context = last_words(harness)
+        assert gone in context and ("withdrawn:" in context or "no longer apply" in context)
+        await harness.turn("go on")
+        assert gone not in last_words(harness)
+        await harness.app.close()
+        restart(harness)
+        await harness.turn("go on")
+        assert gone not in last_words(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_what_was_forgotten_and_restored_while_the_session_was_closed_is_valid_again(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        await harness.turn("remember that we deploy with make ship")
+        await harness.turn("forget that we deploy with make ship")
+        await harness.app.close()
+        undo(harness, elsewhere=True)
+        restart(harness)
+        await harness.turn("how do we deploy?")
+        assert "valid again: we deploy with make ship" in last_words(harness)
+        await harness.app.close()
+        restart(harness)
+        await harness.turn("go on")
+        assert "valid again" not in last_words(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_limit_of_the_session_that_memory_holds_ends_when_it_is_forgotten(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn("don't touch setup.py, fix the bug in a.py")
+        [held] = harness.app.memory.held_limits
+        other = harness.build()
+        other.memory.preferences.add(held, "stated", 0.5, explicit=True)
+        await harness.turn("hello")
+        assert not harness.app.memory.held_limits and held in last_words(harness)
+        for record in other.memory.store.records():
+            other.memory.store.forget(record.id)
+        await harness.turn("hello")
+        assert held in last_words(harness).partition("<lifted_limits")[2]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_conversation_does_not_undo_the_limits_of_another_one(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn("remember that we deploy with make ship")
+        first, harness.app = harness.app, harness.build()
+        await harness.turn("please don't push for now")
+        assert run_command(first, "/memory undo").ok
+        assert not contents(harness) and harness.app.memory.held_limits == ("don't push for now",)
+        await first.close()
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_limit_that_was_lifted_in_words_is_not_undone_once_more(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn("remember that we deploy with make ship")
+        await harness.turn("please don't push for now")
+        await harness.turn("you may push again")
+        assert not harness.app.memory.held_limits
+        undo(harness, elsewhere=True)
+        assert not contents(harness)
         await harness.app.close()
 
     asyncio.run(run())

@@ -419,16 +419,26 @@ class TurnMemory:
         self._is_scenario_known = True
         self.items: list[WhyItem] = []
 
-    def note_told_limits(self, session: Session) -> None:
-        """Count limits of a continued session as told if the messages in its window still state them."""
-        if not self.session_limits:
-            return
+    def note_told(self, session: Session) -> None:
+        """Note what the messages in the window of a continued session say of limits and of withdrawn memories.
+
+        What was removed or restored since its last message is told with the next one.
+        """
         whole = RequestText(session, ()).whole_ids
         lines: set[str] = set()
+        withdrawn: set[str] = set()
         for message in session.messages:
             if isinstance(message, UserMessage) and message.context and message.id in whole:
                 stated, revoked = read_stated_limits(message.context)
                 lines = (lines | stated) - revoked
+                for line in message.context.splitlines():
+                    if line.startswith(_WITHDRAWN_LINE):
+                        withdrawn.add(line.removeprefix(_WITHDRAWN_LINE))
+                    elif line.startswith(_VALID_LINE):
+                        withdrawn.discard(line.removeprefix(_VALID_LINE))
+        if session.messages:
+            self._stated_here, restored = self._store.changed_after(session.id, session.messages[-1].created)
+            self._restored |= {id: text for id, text in restored.items() if make_inert_line(text) in withdrawn}
         self._told_session_limits = {
             limit.text for limit in self.session_limits if f"- {make_inert_line(limit.text)}" in lines
         }
@@ -707,7 +717,12 @@ class TurnMemory:
 
     def _make_restored(self) -> Fragment | None:
         """Return the memories that hold again after the model was told that they were withdrawn."""
-        back = [record for record in self._store.live(tuple(self._withdrawn)) if not record.is_variant]
+        # Preferences are given again anyway.
+        back = [
+            record
+            for record in self._store.live(tuple(self._withdrawn))
+            if not record.is_variant and record.kind != "preference"
+        ]
         again = {record.id: record.content for record in back} | self._restored
         self._restored = {}
         for id in again:

@@ -39,7 +39,8 @@ _EARLIER_BYTES = 16_000_000
 
 NOTHING = Raw()
 """Marks an absent value: msgspec has no `Raw | None`, and leaves out fields with this very object."""
-Store = Literal["ltm", "note", "memory"]
+Store = Literal["ltm", "note", "memory", "session"]
+"""What a change is of; "session": limits of one session, which reads from the log whether they were undone."""
 
 
 class End(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,7 +67,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="l
         id: a UUID version 7; the order in which changes were made.
         at: seconds since the epoch.
         what: one line for the user; "" for a line that only records former versions and cannot be undone.
-        key: the store's name for the changed object; the scope for typed memories.
+        key: the store's name for the changed object; the scope for typed memories, the id of a session.
         before, after: the records before and after the change, in the store's own form; NOTHING for none.
         ended: how records of `before` ended, by id.
         restored: the present ids of archived records that it restored, by former id.
@@ -527,6 +528,9 @@ class ScopeLogs:
         folder: the project's `.clio`.
         home: clio's own directory; with `folder` itself, both scopes share one log.
         before_change: called before each change of the project.
+
+    Attributes:
+        may_undo: tells which changes `undo` does not pass over.
     """
 
     def __init__(
@@ -539,6 +543,7 @@ class ScopeLogs:
     ) -> None:
         self.project = ChangeLog(folder / LOG_NAME, owner=self, clock=clock, before_change=before_change)
         self.user = self.project
+        self.may_undo: Callable[[Change], bool] = lambda change: True
         if home != folder:
             self.user = ChangeLog(home / LOG_NAME, project=str(folder.parent), owner=self, clock=clock)
 
@@ -549,10 +554,10 @@ class ScopeLogs:
     def undoable(self) -> tuple[Change, ...]:
         """Return what can be undone in this project, oldest first; of the user's memories what was changed here."""
         changes = self.project.undoable()
-        if self.user is self.project:
-            return changes
-        of_user = [one for one in self.user.undoable() if one.project == self.user.project]
-        return _select_newest(_merge_in_order(changes, of_user))
+        if self.user is not self.project:
+            of_user = [one for one in self.user.undoable() if one.project == self.user.project]
+            changes = _select_newest(_merge_in_order(changes, of_user))
+        return tuple(filter(self.may_undo, changes))
 
     def last(self) -> Change | None:
         """Return the newest change that can be undone; None if there is none."""

@@ -42,6 +42,7 @@ from clio.memory.store.record import (
     shorten_content,
 )
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore, choose_id
+from clio.storage.files import get_stamp
 from clio.text.formatting import format_count
 from clio.text.scoring import DAY_S
 from clio.text.translation import tr
@@ -220,6 +221,20 @@ class MemoryStore:
             for record in store.index.of_session(session)
             if record.kind != "preference"
         ]
+
+    def changed_after(self, session: str, at: float) -> tuple[dict[str, str], dict[str, str]]:
+        """Return by id what a session led to and was removed after a time, and all memories restored after it."""
+        stamps = [get_stamp(log.path) for log in (self.logs.project, self.logs.user)]
+        if all(stamp is None or stamp[-1] <= at * 1e9 for stamp in stamps):
+            return {}, {}  # reading all versions takes long
+        removed = {
+            one.record.id: one.record.content
+            for one in self.versions()
+            if one.until is not None and one.until > at and one.record.provenance is not None
+            if one.record.provenance.session == session
+        }
+        restored = {one.id: one.text for one in self.changes() if one.what == "restored" and one.at > at}
+        return {id: text for id, text in removed.items() if self.is_removed(id)}, restored
 
     def count(self) -> dict[Scope, int]:
         """Return the number of facts, events, notes and preferences that exist now, by scope."""
@@ -703,11 +718,15 @@ class MemoryStore:
 
     def undo(self) -> str:
         """Undo the last change of either scope; return a sentence that names it."""
-        return undo_last(self.logs, self.revert, lambda change: self._store_of(change).was_made(change))
+        return undo_last(self.logs, self.revert, self._was_made)
 
     def revert(self, change: Change) -> None:
         """Undo a change of any memory. Raises UserError if it was changed since."""
-        self._store_of(change).revert(change)
+        if change.store != "session":
+            self._store_of(change).revert(change)
+
+    def _was_made(self, change: Change) -> bool:
+        return change.store == "session" or self._store_of(change).was_made(change)
 
     def _store_of(self, change: Change) -> "TypedStore | LongTermMemory | Notes":
         if change.store == "memory":
