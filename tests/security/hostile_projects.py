@@ -22,7 +22,6 @@ DOCUMENTS = (
     *(
         ".clio/memories.journal.jsonl",
         ".clio/memory.log.jsonl",
-        ".clio/memory.undo.jsonl",
         ".clio/documents.json",
         ".clio/sleep.json",
     ),

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal, get_args
@@ -13,7 +13,7 @@ from msgspec import Struct
 from clio.errors import CorruptDocument, NewerDocument, StorageError, UserError
 from clio.memory.consolidation.progress import ConsolidationState, Progress, read_state, write_state
 from clio.memory.portability.export import MemoryPaths
-from clio.memory.store.change_log import EARLIER_NAME, LOG_NAME, ChangeLog
+from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.notes import Notes
 from clio.memory.store.typed_codec import FORMAT, Snapshot
@@ -125,7 +125,7 @@ def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[Dat
                 names=("sleep.person.*",),
             ),
             _make_document_set(home, "shifts", tr("reported changes of preferences"), "shifts.json"),
-            _make_log_set(home, tr("change log of your memories"), LOG_NAME),
+            _make_log_set(home, tr("change log of your memories")),
         ]
     if "styles" in scopes:
         found.append(_make_document_set(home, "styles", tr("what was learned about styles"), "styles.json"))
@@ -143,9 +143,7 @@ def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[Dat
             DataFileSet(
                 kind="consolidation_files", what=tr("consolidation log"), folder=project, names=("sleep.log*",)
             ),
-            _make_log_set(project, tr("change log of the project"), LOG_NAME, EARLIER_NAME)
-            if "project" in scopes
-            else _make_log_set(project, tr("undo history of an earlier clio version"), EARLIER_NAME),
+            *([_make_log_set(project, tr("change log of the project"))] if "project" in scopes else ()),
         ]
     # The cache mixes data of all scopes: with the project all of it is deleted, with the others only what quotes them.
     names = ("*",) if "project" in scopes else ("why.json*", "style.json*") if "user" in scopes else ("style.json*",)
@@ -166,10 +164,8 @@ def _make_document_set(folder: Path, kind: DataKind, what: str, name: str) -> Da
     return DataFileSet(kind=kind, what=what, folder=folder, names=(f"{name}*",), lock=f"{name}.lock")
 
 
-def _make_log_set(folder: Path, what: str, *names: str) -> DataFileSet:
-    return DataFileSet(
-        kind="undo", what=what, folder=folder, names=tuple(f"{name}*" for name in names), lock=f"{names[0]}.lock"
-    )
+def _make_log_set(folder: Path, what: str) -> DataFileSet:
+    return DataFileSet(kind="undo", what=what, folder=folder, names=(f"{LOG_NAME}*",), lock=f"{LOG_NAME}.lock")
 
 
 def _walk_files(path: Path) -> Iterator[Path]:
@@ -252,7 +248,7 @@ def _count_lines(name: str, file_set: DataFileSet) -> int:
 LOCK_TIMEOUT_S = 10.0
 TEMPORARY_FILE_AGE_S = 1.0
 """A temporary file younger than this may still be written by a running process."""
-_VECTORS_LOCK, _INDEX_LOCK = "items.lock", "recall.sqlite.lock"
+_INDEX_LOCK = "recall.sqlite.lock"
 
 
 class _JournalHead(Struct):
@@ -293,9 +289,7 @@ def _delete(file_set: DataFileSet) -> None:
     """Delete all files of a set while holding its lock."""
     if not file_set.files():
         return
-    with ExitStack() as stack:
-        if file_set.lock:
-            stack.enter_context(FileLock(file_set.folder / file_set.lock))
+    with FileLock(file_set.folder / file_set.lock) if file_set.lock else nullcontext():
         _delete_files(file_set.files())
 
 
@@ -363,13 +357,9 @@ def _is_being_written(path: Path) -> bool:
 
 
 def _delete_cache(file_set: DataFileSet) -> None:
-    """Delete indexes and vectors while holding their locks. Processes that have them open build them again."""
-    files = file_set.files()
-    with ExitStack() as stack:
-        for folder in sorted({file.parent for file in files if file.parent != file_set.folder}):
-            stack.enter_context(FileLock(folder / _VECTORS_LOCK))
-        if any(file.name.startswith("recall.sqlite") for file in files):
-            stack.enter_context(FileLock(file_set.folder / _INDEX_LOCK))
+    """Delete indexes and vectors. Processes that have them open build them again."""
+    has_index = any(file.name.startswith("recall.sqlite") for file in file_set.files())
+    with FileLock(file_set.folder / _INDEX_LOCK) if has_index else nullcontext():
         _delete_files(file_set.files())
 
 

@@ -2,7 +2,6 @@
 
 A change is logged before the file it changes is written. If a process dies between the two, the log holds a change that
 was never made; readers compare with what is in the files, so that this neither loses a memory nor shows one twice.
-`memory.undo.jsonl` of earlier clio versions is read as the beginning of the log and never written.
 """
 
 import time
@@ -20,13 +19,12 @@ from clio.ids import new_id
 from clio.memory.store.record import Because
 from clio.storage.documents import refuse_newer_version
 from clio.storage.files import Stamp, get_stamp, make_ignored_folder, open_regular, write_atomic
-from clio.storage.jsonl import append_lines, back_up_damaged_file, is_json, read_last_lines
+from clio.storage.jsonl import append_lines, back_up_damaged_file, is_json
 from clio.storage.locks import FileLock
 from clio.text.json_data import JsonDecoder, decode_json
 from clio.text.translation import tr, tr_count
 
 LOG_NAME = "memory.log.jsonl"
-EARLIER_NAME = "memory.undo.jsonl"
 UNDO_LOCK_NAME = "memory.undo.lock"
 VERSION = 1
 MAX_UNDO = 200
@@ -35,7 +33,6 @@ FOLD_BYTES = 4_000_000
 """The log is folded when it is longer than this and twice as long as after the last fold."""
 UNDO_BYTES = 4_000_000
 """Limit for the changes that can be undone; a fold makes older ones of a large group permanent."""
-_EARLIER_BYTES = 16_000_000
 
 NOTHING = Raw()
 """Marks an absent value: msgspec has no `Raw | None`, and leaves out fields with this very object."""
@@ -117,7 +114,6 @@ class _HasId(Protocol):
     def id(self) -> str: ...
 
 
-L = TypeVar("L")
 R = TypeVar("R", bound=_HasId)
 
 
@@ -138,11 +134,10 @@ class NewLines(Struct, frozen=True, kw_only=True):
 
 
 class Logged(Struct, frozen=True, kw_only=True):
-    """A change and its present state. undone_at: when it was undone. is_earlier: from `memory.undo.jsonl`."""
+    """A change, and when it was undone."""
 
     change: Change
     undone_at: float | None = None
-    is_earlier: bool = False
 
 
 class _Group:
@@ -163,7 +158,6 @@ _open_group: ContextVar[tuple[object, _Group] | None] = ContextVar("open_group",
 """The open group of this thread or task; changes of others at the same time are not part of it."""
 _lines = JsonDecoder[Change | Mark](Change | Mark)
 _id_lists = msgspec.json.Decoder(list[_Id])  # of lines whose depth was checked
-_earlier_lines = JsonDecoder[Change](Change)
 _last_id = ""
 
 
@@ -291,29 +285,21 @@ class ChangeLog:
         whole = data[: data.rfind(b"\n") + 1]
         if (rest := data[len(whole) :]) and is_json(rest):
             whole = data
-        lines = tuple(found for line in whole.split(b"\n") if line and (found := _decode_line(line, _lines)))
+        lines = tuple(found for line in whole.split(b"\n") if line and (found := _decode_line(line)))
         position = Position(file=head.id, offset=start + len(whole), stamp=stamp if whole == data else None)
         return NewLines(lines=lines, position=position, goes_on=goes_on)
 
     def read_changes(self) -> list[Logged]:
-        """Return all changes and when they were undone, those of earlier clio versions first."""
-        earlier, lines = self.read_earlier(), self.read().lines
+        """Return all changes and when they were undone."""
+        lines = self.read().lines
         _, undone = list_marked(lines)
-        return [
-            *(Logged(change=one, undone_at=undone.get(one.id), is_earlier=True) for one in earlier),
-            *(Logged(change=one, undone_at=undone.get(one.id)) for one in lines if isinstance(one, Change)),
-        ]
-
-    def read_earlier(self) -> tuple[Change, ...]:
-        """Return the changes in the `memory.undo.jsonl` of earlier clio versions, oldest first."""
-        lines = read_last_lines(self.path.with_name(EARLIER_NAME), _EARLIER_BYTES)
-        return tuple(change for line in lines if (change := _decode_line(line, _earlier_lines)))
+        return [Logged(change=one, undone_at=undone.get(one.id)) for one in lines if isinstance(one, Change)]
 
     def undoable(self) -> tuple[Change, ...]:
         """Return the changes that can be undone, oldest first: at most `MAX_UNDO` groups and changes without one."""
         lines = self.read().lines
         marked, _ = list_marked(lines)
-        changes = (*self.read_earlier(), *(line for line in lines if isinstance(line, Change)))
+        changes = (line for line in lines if isinstance(line, Change))
         return _select_newest([one for one in changes if one.what and one.id not in marked])
 
     def size(self) -> int:
@@ -366,19 +352,14 @@ def list_marked(lines: Sequence[Change | Mark]) -> tuple[set[str], dict[str, flo
     return {id for mark in marks for id in mark.marks}, undone
 
 
-def fold_lines(lines: Sequence[Change | Mark]) -> list[Change | Mark]:
+def fold_lines(lines: Sequence[Change | Mark]) -> list[Change]:
     """Return the lines of a folded log: changes that can be undone, unchanged, and of the others the ended versions."""
     changes = [line for line in lines if isinstance(line, Change)]
-    known = {change.id for change in changes}
     marked, undone = list_marked(lines)
     stays = _select_fitting(_select_newest([one for one in changes if one.what and one.id not in marked]))
     left: set[str] = set()
-    folded: list[Change | Mark] = []
-    for line in lines:
-        if isinstance(line, Mark):
-            if others := tuple(id for id in line.marks if id not in known):  # of `memory.undo.jsonl`
-                folded.append(structs.replace(line, marks=others))
-            continue
+    folded: list[Change] = []
+    for line in changes:
         if line.id in undone:
             reduced = _reduce_to_undone(line, undone[line.id])
         else:
@@ -510,9 +491,9 @@ def _encode_head(folded: int = 0) -> bytes:
     return msgspec.json.encode(_Head(log="clio.memory", version=VERSION, id=new_id(), folded=folded))
 
 
-def _decode_line(line: bytes, decoder: JsonDecoder[L]) -> L | None:
+def _decode_line(line: bytes) -> Change | Mark | None:
     try:
-        return decoder.decode(line)
+        return _lines.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 

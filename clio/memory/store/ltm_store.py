@@ -62,7 +62,7 @@ from clio.memory.store.record import (
     redact_record,
     redact_value,
 )
-from clio.memory.store.versions import LtmArchive, Version, is_substitute_id, list_ltm_versions
+from clio.memory.store.versions import LtmArchive, Version, list_ltm_versions
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder
@@ -423,8 +423,7 @@ class LongTermMemory(LtmReader):
 
     def versions(self) -> tuple[Version, ...]:
         """Return every version of all memories, oldest first; archived ones too."""
-        document, archive = self.document(), self.archive
-        return tuple(list_ltm_versions(document, archive.endings(), archive.read(document)))
+        return tuple(list_ltm_versions(self.document(), self.archive.endings()))
 
     def history(self, id: str) -> tuple[Version, ...]:
         """Return every version of the memory with this id, or the only one that begins so; it may be archived."""
@@ -547,7 +546,7 @@ class LongTermMemory(LtmReader):
         """Prepare an archived object for the file: it holds since now, and has an id that no other one has."""
         set_since(raw, now)
         taken = set(assign_handles(document.all()))
-        if get_handle(raw) in taken or is_substitute_id(get_handle(raw)):
+        if get_handle(raw) in taken:
             set_handle(raw, make_handle(kind, raw, taken))
 
     def _bind(self, raw: Json) -> None:

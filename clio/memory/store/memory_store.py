@@ -636,7 +636,7 @@ class MemoryStore:
             freshness={state: states[state] for state in _STATES},
             archived=len(self.archived()),
             file_bytes=ltm.size() + sum(store.size() for store in self._typed.values()),
-            archive_bytes=ltm.archive.size() + self.logs.user.size(),
+            archive_bytes=self.logs.project.size() + self.logs.user.size(),
             oldest=min(dated, default=0.0),
             newest=max(dated, default=0.0),
             last_pruned=to_number(ltm.document().metadata.get("last_pruned"), 0.0),

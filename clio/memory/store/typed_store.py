@@ -42,7 +42,6 @@ from clio.memory.store.typed_codec import (
     JournalHead,
     JournalLine,
     Snapshot,
-    decode_former,
     logged_changes,
     make_former,
     read_formers,
@@ -213,18 +212,8 @@ class TypedStore:
         return tuple(version for version in found if version.record.id in related)
 
     def formers(self) -> tuple[FormerVersion, ...]:
-        """Return the former versions, oldest first: those in the log, and before them those of early clio versions."""
-        try:
-            lines = read_regular(self.path.with_suffix(".archive.jsonl")).splitlines()
-        except FileNotFoundError:
-            lines = []
-        found: list[FormerVersion] = []
-        for line in lines:
-            try:
-                found.append(decode_former(line))
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                self.damaged += 1
-        return (*found, *read_formers(self._log.read_changes(), self.scope))
+        """Return the former versions, oldest first."""
+        return tuple(read_formers(self._log.read_changes(), self.scope))
 
     def archived(self) -> tuple[MemoryRecord, ...]:
         """Return the memories that were forgotten or compacted, oldest first."""
@@ -234,7 +223,7 @@ class TypedStore:
         return [record for record in self.archived() if record.id == id]
 
     def ended_ids(self) -> frozenset[str]:
-        """Return the ids of the memories that ended by a change that the log or the archive records."""
+        """Return the ids of the memories that ended by a change that the log records."""
         formers = self.formers()
         return frozenset(former.record.id for former in formers if former.left or former.because == "undone")
 

@@ -1,15 +1,12 @@
 """The versions of each memory, when each was valid, the changes between them, and the archive of removed memories.
 
-All are derived from the change log. The `ltm.archive.json` and `ltm.history.jsonl` of earlier clio versions are read as
-well, and never written.
+All are derived from the change log.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-import msgspec
 from msgspec import Struct, structs
 
 from clio.memory.store.change_log import (
@@ -38,10 +35,6 @@ from clio.memory.store.ltm_codec import (
 from clio.memory.store.ltm_objects import ArchivedMemory, ObjectState
 from clio.memory.store.record import PROJECT_KINDS, Because, Kind, MemoryRecord, has_left, is_other_version
 from clio.memory.store.typed_codec import FormerVersion
-from clio.storage.documents import DocumentFormat, load_document
-from clio.storage.files import Stamp, get_stamp
-from clio.storage.jsonl import read_lines
-from clio.text.json_data import decode_json
 
 
 class EndedVersion(Struct, frozen=True, kw_only=True):
@@ -52,22 +45,6 @@ class EndedVersion(Struct, frozen=True, kw_only=True):
     ended: float
     because: Because
     entry: Json
-
-
-class _Archive(Struct, frozen=True, kw_only=True):
-    """The `ltm.archive.json` of earlier clio versions, oldest first."""
-
-    entries: tuple[ArchivedMemory, ...] = ()
-
-
-_EARLIER_ARCHIVE = DocumentFormat(schema="clio.ltm_archive", version=1, type=_Archive)
-_EARLIER_HISTORY = "ltm.history.jsonl"
-_MADE_ID = re.compile(r"a-[0-9]+")
-
-
-def is_substitute_id(handle: str) -> bool:
-    """Return whether an id was made only to find a memory of `ltm.archive.json` that has none."""
-    return _MADE_ID.fullmatch(handle) is not None
 
 
 class _ArchivedItem:
@@ -91,16 +68,13 @@ class _ArchivedItem:
 class LtmArchive:
     """The archived memories of an `ltm.json`.
 
-    They are derived from the change log and the `ltm.archive.json` of earlier clio versions. Whether a memory is
-    archived also depends on the file: see `_ArchivedItem.is_in_file`. All methods raise CorruptDocument after setting
-    an `ltm.archive.json` aside, NewerDocument, OSError.
+    They are derived from the change log. Whether a memory is archived also depends on the file: see
+    `_ArchivedItem.is_in_file`. All methods raise NewerDocument and OSError.
     """
 
     def __init__(self, log: ChangeLog) -> None:
         self._log = log
-        self._earlier = log.path.with_name("ltm.archive.json")
         self._position = Position()
-        self._stamp: Stamp | None = None
         self._items: list[_ArchivedItem] = []
         self._handles: Counter[str] = Counter()
 
@@ -124,26 +98,19 @@ class LtmArchive:
         return frozenset(self._handles)
 
     def endings(self) -> tuple[EndedVersion, ...]:
-        """Return the former versions in the order they ended; lines that do not parse are skipped."""
-        path = self._log.path.with_name(_EARLIER_HISTORY)
-        found = {_ending_key(one): one for line in read_lines(path).lines if (one := _decode(line))}
+        """Return the former versions in the order they ended."""
+        found: dict[tuple[str, str, float, str], EndedVersion] = {}
         for _, one, end in read_endings(self._log.read_changes(), "ltm", ObjectState):
             if one.kept is None:
                 entry = add_successor(one.entry, end.successor)
                 ending = EndedVersion(kind=one.kind, id=one.id, ended=end.at, because=get_reason(end), entry=entry)
-                found.setdefault(_ending_key(ending), ending)
+                found.setdefault((ending.kind, ending.id, ending.ended, ending.because), ending)
         return tuple(found.values())
-
-    def size(self) -> int:
-        """Return the size of the files it is derived from, in bytes."""
-        stamp = get_stamp(self._earlier)
-        return self._log.size() + (stamp[2] if stamp else 0)
 
     def _catch_up(self) -> None:
         """Follow the log; what was undone since then needs all of it."""
         new = self._log.read(self._position)
-        goes_on = new.goes_on and get_stamp(self._earlier) == self._stamp
-        if goes_on and not any(isinstance(line, Mark) and line.is_undone for line in new.lines):
+        if new.goes_on and not any(isinstance(line, Mark) and line.is_undone for line in new.lines):
             self._position = new.position
             for line in new.lines:
                 if isinstance(line, Change):
@@ -154,29 +121,10 @@ class LtmArchive:
     def _read_all(self, new: NewLines) -> None:
         self._items, self._handles = [], Counter()
         _, undone = list_marked(new.lines)
-        self._stamp = get_stamp(self._earlier)
-        document = load_document(self._earlier, _EARLIER_ARCHIVE)
-        for place, kept in enumerate(document.value.entries if document else ()):
-            if not get_handle(kept.entry):
-                kept = structs.replace(kept, entry=kept.entry | {"id": f"a-{place}"})
-            self._add(_ArchivedItem(kept))
-        for change in reversed(self._log.read_earlier() if undone else ()):
-            if change.id in undone:
-                self._take_back(change)
         for line in new.lines:
             if isinstance(line, Change) and line.id not in undone:
                 self._apply(line)
         self._position = new.position
-
-    def _take_back(self, change: Change) -> None:
-        """Follow the undoing of a change from before there was a log, whose effect is in `ltm.archive.json`."""
-        later = set(list_record_ids(change.after))
-        for one in find_records(change.before, ObjectState):
-            if one.kept is not None:
-                self._add(_ArchivedItem(one.kept))
-            elif one.id not in later:
-                for item in [item for item in self._items if item.handle == one.id]:
-                    self._drop(item)
 
     def _apply(self, change: Change) -> None:
         if change.store != "ltm":
@@ -217,20 +165,9 @@ def make_ended_change(kind: Kind, id: str, entry: Json, at: float, end: End) -> 
     return new_change("ltm", "", at=at, before=[ObjectState(kind=kind, id=id, entry=entry)], ended={id: end})
 
 
-def _ending_key(ending: EndedVersion) -> tuple[str, str, float, str]:
-    return ending.kind, ending.id, ending.ended, ending.because
-
-
 def add_successor(raw: Json, successor: str) -> Json:
     """Return the object with the id of its successor, if it has one."""
     return raw | {"superseded_by": successor} if successor else raw
-
-
-def _decode(line: bytes) -> EndedVersion | None:
-    try:
-        return decode_json(line, type=EndedVersion)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 class Version(Struct, frozen=True, kw_only=True):
@@ -266,22 +203,12 @@ def records_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
     return sorted(records, key=lambda record: (record.created, record.id))
 
 
-def list_ltm_versions(
-    document: LtmDocument, endings: Iterable[EndedVersion], archive: Iterable[ArchivedMemory]
-) -> list[Version]:
-    """Return every version of the memories in `ltm.json`, oldest first.
-
-    archive: tells of memories that left before clio recorded endings.
-    """
-    ended = [(record, kept.archived, kept.because) for kept in archive if (record := kept.record)]
-    ended += (
-        (to_record(one.kind, one.entry, one.id), one.ended, one.because)
-        for one in endings
-        if is_ltm_object(one.kind, one.entry)
-    )
+def list_ltm_versions(document: LtmDocument, endings: Iterable[EndedVersion]) -> list[Version]:
+    """Return every version of the memories in `ltm.json`, oldest first."""
     past = [
-        Version(record=record, since=record.begun, until=until, because=because, left=has_left(because))
-        for record, until, because in sorted(ended, key=lambda one: one[1])
+        Version(record=record, since=record.begun, until=one.ended, because=one.because, left=has_left(one.because))
+        for one in sorted(endings, key=lambda one: one.ended)
+        if is_ltm_object(one.kind, one.entry) and (record := to_record(one.kind, one.entry, one.id))
     ]
     known = (to_record(kind, raw, id) for id, (kind, raw) in document.by_handle().items())
     return _list_versions((Version(record=record, since=record.begun) for record in known), past)

@@ -58,11 +58,6 @@ def fill_beside(home: MemoryHome) -> None:
         folder / "sleep.log.jsonl",
         folder / "sleep.json",
         folder / "documents.json",
-        folder / "memory.undo.jsonl",
-        folder / "ltm.archive.json",
-        folder / "ltm.history.jsonl",
-        folder / "memories.archive.jsonl",
-        home.places.home / "memories.archive.jsonl",
         home.places.notes / "plan.json.0123456789ab.tmp",
         home.places.home / "shifts.json",
         home.places.home / "sleep.person.json",
@@ -85,7 +80,7 @@ STAYS = {"scenarios.yaml", f"{MARK}-user.md", f"{MARK}-project.md"}
 
 
 def test_nothing_remains_in_any_file(home: MemoryHome) -> None:
-    assert len(remaining(home)) > 20
+    assert len(remaining(home)) >= 20
     wipe_all(home)
     assert remaining(home) == STAYS
     assert home.live_texts() == set()
@@ -161,7 +156,7 @@ def killed_at(home: MemoryHome, place: int) -> bool:
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("place", range(1, 41))
+@pytest.mark.parametrize("place", range(1, 36))
 def test_a_wipe_killed_anywhere_can_be_opened_and_finished(home: MemoryHome, place: int) -> None:
     assert killed_at(home, place)
     opened = MemoryHome(home.top)

@@ -2,19 +2,16 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec import structs
 
-from clio.memory.store.ltm_codec import read_ltm
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft
 from clio.memory.store.typed_codec import FormerVersion, logged_changes
 from clio.memory.store.typed_codec import decode_former as decode
 from clio.memory.store.typed_codec import encode_former as encode
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.store.versions import LtmArchive, records_at
-from tests.memory.store.ltm_support import write_json
-from tests.memory.store.versions_support import DAY, NOW, Time, by
+from clio.memory.store.versions import records_at
+from tests.memory.store.versions_support import NOW, Time, by
 
 
 @pytest.fixture
@@ -134,29 +131,12 @@ def test_an_entry_whose_change_was_undone_is_read_as_of_its_time(time: Time) -> 
     assert known(time, between) == known(time, time.now) == ["Config is YAML"]
 
 
-def test_an_archive_from_before_versions_still_answers(time: Time) -> None:
-    id = discover(time, "Config is YAML")
-    before = time.passes()
-    time.ltm.forget([id])
-    [kept] = LtmArchive(time.logs.project).read(read_ltm(time.ltm_path))
-    time.logs.project.path.unlink()
-    archive = {"schema": "clio.ltm_archive", "version": 1, "entries": msgspec.to_builtins((kept,))}
-    write_json(time.ltm_path.with_name("ltm.archive.json"), archive)
-    assert (known(time, before), known(time, time.now)) == (["Config is YAML"], [])
-
-
-def test_an_archived_record_without_an_end_was_known_until_its_last_use(tmp_path: Path) -> None:
+def test_an_archived_record_of_a_bundle_may_lack_its_end(tmp_path: Path) -> None:
     record = Time(tmp_path / "a").say("a zebra").record
     line = encode(FormerVersion(record=record, ended=1.0, because="forgotten"))
     assert decode(line).record == record
     old = line.replace(b',"ended":1.0,"because":"forgotten"', b"")
     assert (decode(old).because, decode(old).ended) == ("archived", 0.0)
-    time = Time(tmp_path / "b")
-    archive = time.memories.project.path.with_suffix(".archive.jsonl")
-    archive.parent.mkdir(parents=True)
-    archive.write_bytes(old.replace(b'"updated":1800000000.0', b'"updated":%d' % (NOW + DAY)) + b"\n")
-    assert (contents_at(time, NOW), contents_at(time, NOW + 2 * DAY)) == (["a zebra"], [])
-    assert [one.content for one in time.memories.project.archived()] == ["a zebra"]
 
 
 def test_a_process_killed_between_log_and_journal_leaves_no_false_version(time: Time) -> None:

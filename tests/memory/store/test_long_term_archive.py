@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clio.errors import CorruptDocument, StorageError, UserError
+from clio.errors import StorageError, UserError
 from clio.memory.store import change_log, ltm_store
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_codec import read_ltm
@@ -167,29 +167,6 @@ def test_an_entry_is_kept_if_the_log_cannot_be_written(path: Path, monkeypatch: 
     with pytest.raises(StorageError, match="No space left"):
         ltm(path).forget([entry.id])
     assert ltm(path).read().entries == (entry,)
-
-
-def test_a_corrupt_archive_is_moved_aside_and_named(path: Path) -> None:
-    entry = add(ltm(path), "discovery", "f").record
-    archive = path.with_name("ltm.archive.json")
-    archive.write_text("{", encoding="utf-8")
-    with pytest.raises(CorruptDocument, match=r"ltm.archive.json.*renamed to 'ltm.archive.json.corrupt-"):
-        add(ltm(path), "discovery", "g")
-    assert texts(path) == ["f"]
-    ltm(path).forget([entry.id])
-    assert ltm(path).archived() == (entry,)
-
-
-def test_other_data_in_the_archive_is_kept(path: Path) -> None:
-    entry = add(ltm(path), "discovery", "f").record
-    archive = path.with_name("ltm.archive.json")
-    foreign = {"kind": "idea", "archived": 1.0, "because": "bored", "entry": {"x": 1}}
-    write_json(archive, {"schema": "clio.ltm_archive", "version": 1, "entries": [foreign], "mine": [1]})
-    assert ltm(path).archived() == ()
-    ltm(path).forget([entry.id])
-    after = read_json(archive)
-    assert (after["mine"], after["entries"]) == ([1], [foreign])
-    assert ltm(path).archived() == (entry,)
 
 
 def test_stats_count_all_entries(path: Path) -> None:
