@@ -1,7 +1,6 @@
 """The running program: the runtime, the current conversation, and the switch to another session or model."""
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -58,13 +57,12 @@ class App:
         ui: UserInterface,
         env: Mapping[str, str],
         *,
-        now: Callable[[], float] = time.time,
         pending_input: PendingInput | None = None,
         book: LessonBook | None = None,
         redactor: Redactor | None = None,
     ) -> None:
         self.runtime = runtime = Runtime(
-            loaded, provider, ui, env, now=now, pending_input=pending_input, lesson_book=book, redactor=redactor
+            loaded, provider, ui, env, pending_input=pending_input, lesson_book=book, redactor=redactor
         )
         self.loaded = runtime.loaded
         self.project = runtime.project

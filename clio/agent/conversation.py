@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -148,14 +149,12 @@ class ProgressPage:
         memory: MemorySystem,
         redactor: Redactor,
         *,
-        now: Callable[[], float],
         warn: Callable[[str], None],
     ) -> None:
         self._project = project
         self._session = session
         self._memory = memory
         self._redactor = redactor
-        self._now = now
         self._warn = warn
 
     def write(self, summary: ThreadSummary, task: str) -> None:
@@ -166,7 +165,7 @@ class ProgressPage:
         git = read_git_activity(self._project)
         page = render_progress_page(
             session=self._session.id,
-            now=self._now(),
+            now=time.time(),
             summary=summary,
             todos=self._session.todos,
             task=task,
@@ -192,7 +191,7 @@ class ProgressPage:
             git=git,
             progress=progress,
             session=self._session.id,
-            now=self._now(),
+            now=time.time(),
         )
         return self._redactor.redact(note).text
 
@@ -354,9 +353,7 @@ class Conversation:
         mentioned = self._make_mention_context(limits)
         builder = self._make_builder(limits, skills, mentioned)
         self._calibration = self._calibrate(builder)
-        progress = ProgressPage(
-            runtime.project, self.session, runtime.memory, runtime.redactor, now=runtime.now, warn=runtime.warn
-        )
+        progress = ProgressPage(runtime.project, self.session, runtime.memory, runtime.redactor, warn=runtime.warn)
         folders = runtime.instructions.make_folder_instructions(self.config, limits, self.estimator)
 
         def before_trim(summary: ThreadSummary, task: str) -> None:
@@ -374,7 +371,6 @@ class Conversation:
             standing=runtime.memory.standing_fragments,
             running_jobs=runtime.list_running_jobs,
             on_trim=runtime.record_trim,
-            now=runtime.now,
         )
         runtime.memory.summary_of = lambda: window.summary
         return self._assemble(window, *self._select_tools(limits, skills, compact=compact), folders, mentioned)

@@ -58,14 +58,11 @@ _MAX_SEARCHED_MESSAGES = 200
 class SessionWriter:
     """Adds messages to one session of one model, and reports each storage problem of the session once."""
 
-    def __init__(
-        self, session: Session, redactor: Redactor, emit: Emit, *, model: str, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, session: Session, redactor: Redactor, emit: Emit, *, model: str) -> None:
         self._session = session
         self._redactor = redactor
         self._emit = emit
         self._model = model
-        self._now = now
         self._call_ids = {
             call.id
             for message in session.messages
@@ -87,7 +84,7 @@ class SessionWriter:
         """
         calls = answer.make_calls(f"call_{len(self._session.messages)}", self._call_ids)
         model = answer.model or self._model
-        message = make_assistant_message(answer, calls, self._redactor, model=model, now=self._now())
+        message = make_assistant_message(answer, calls, self._redactor, model=model, now=time.time())
         self._call_ids.update(call.id for call in calls)
         self.add_message(message)
         return message, calls
@@ -103,7 +100,7 @@ class SessionWriter:
             model = partial.model or self._model
             self.add_message(
                 make_assistant_message(
-                    partial, (), self._redactor, model=model, now=self._now(), finish_reason="interrupted"
+                    partial, (), self._redactor, model=model, now=time.time(), finish_reason="interrupted"
                 )
             )
         self.answer_open_calls("interrupted", outputs)
@@ -126,11 +123,11 @@ class SessionWriter:
             f"[The user interrupted you {situation}. "
             "Do not take up that work again unless the next message asks for it.]"
         )
-        self.add_message(UserMessage(content=text, origin="interrupt", created=self._now()))
+        self.add_message(UserMessage(content=text, origin="interrupt", created=time.time()))
 
     def answer_open_calls(self, reason: str, outputs: Mapping[str, str] = MappingProxyType({})) -> None:
         """Add a result for each call that has none, with its output until it was interrupted, if it had any."""
-        for message in answer_open_calls(self._session.messages, reason, self._now()):
+        for message in answer_open_calls(self._session.messages, reason, time.time()):
             if output := outputs.get(message.tool_call_id):
                 message = structs.replace(message, content=f"[{reason}; its output until then:]\n{output}")
             self.add_message(message)
@@ -361,9 +358,8 @@ class Loop:
         self._emit = emit
         self._max_steps = max_steps
         self._mailbox = support.mailbox
-        self._now = runtime.now
         self._hooks = support.hooks
-        self._writer = SessionWriter(session, runtime.redactor, emit, model=provider.model, now=runtime.now)
+        self._writer = SessionWriter(session, runtime.redactor, emit, model=provider.model)
         self._model_request = ModelRequest(runtime, session, provider, window, emit)
         # A window that is trimmed already belongs to a resumed session, or to one that another model began. The first
         # turn then begins with a recovery note about the work so far.
@@ -429,7 +425,7 @@ class Loop:
         safe_text = self._make_safe_text(text)
         if refusal := await self._hooks.find_refusal(safe_text):
             raise _Stop("blocked", tr("a hook blocked this message: {refusal}", refusal=refusal))
-        context = await self._context.make_turn_context(self._now(), safe_text)
+        context = await self._context.make_turn_context(time.time(), safe_text)
         fitted = self._fit_to_window(safe_text)
         self._add_user_message(fitted, context)
         self._emit(TurnStarted(session_id=self._session.id, text=fitted.text, model=self._provider.model))
@@ -483,7 +479,7 @@ class Loop:
             blob=fitted.blob,
             steers=steers,
             memory_off=self._context.is_memory_off,
-            created=self._now(),
+            created=time.time(),
         )
         self._writer.add_message(message)
 
@@ -524,7 +520,7 @@ class Loop:
 
     def _add_hook_message(self, text: str) -> bool:
         if text:
-            self._writer.add_message(UserMessage(content=text, origin="hook", created=self._now()))
+            self._writer.add_message(UserMessage(content=text, origin="hook", created=time.time()))
         return bool(text)
 
     def _must_continue(self, message: AssistantMessage, turn: _Turn) -> bool:
@@ -547,7 +543,7 @@ class Loop:
             return False
         turn.continuations += 1
         self._writer.add_message(
-            UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now())
+            UserMessage(content=load_prompt("context/continue"), origin="continue", created=time.time())
         )
         return True
 

@@ -93,14 +93,12 @@ class FallbackModels:
         *,
         cooldown_s: float = COOLDOWN_S,
         warn: Callable[[str], None] = lambda _: None,
-        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._unopened = list(names) if open_model else []
         self._open_model = open_model
         self._opened: list[Provider] = []
         self._cooldown_s = cooldown_s
         self._warn = warn
-        self._now = now
         self._failed_at: dict[str, float] = {}
 
     def pick_provider(self, chosen: Provider, tried: Sequence[Provider] = ()) -> Provider | None:
@@ -129,7 +127,7 @@ class FallbackModels:
     def record_failure(self, provider: Provider) -> None:
         """Record that the server did not answer."""
         if self._opened or self._unopened:  # without fallback models there is no choice to make
-            self._failed_at[_make_provider_key(provider)] = self._now()
+            self._failed_at[_make_provider_key(provider)] = time.monotonic()
 
     def record_answer(self, provider: Provider) -> None:
         """Record that the server answered."""
@@ -152,7 +150,7 @@ class FallbackModels:
 
     def _is_cooling(self, provider: Provider) -> bool:
         since = self._failed_at.get(_make_provider_key(provider))
-        return since is not None and 0 <= self._now() - since < self._cooldown_s
+        return since is not None and 0 <= time.monotonic() - since < self._cooldown_s
 
 
 def can_fall_back(error: Exception) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from clio.agent.planning import Planning
 from clio.agent.spending import LedgerWriter, open_spending
 from clio.agent.turn_files import TurnFileRecorder
 from clio.agent.user_interface import ExplainingInterface, Mailbox, Notice, UserInterface
-from clio.checkpoints.checkpoints import Checkpoints, StoreLimits, open_checkpoints
+from clio.checkpoints.checkpoints import Checkpoints, StoreLimits
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import user_home
 from clio.config.schema import Config
@@ -91,7 +90,6 @@ class Runtime:
     """The shared objects of a process, built from the configuration; `close` releases all of them.
 
     Args:
-        now: returns the time in seconds since the epoch.
         pending_input: pictures and command output that the next message will contain.
         lesson_book: parameters that servers refused in earlier runs.
         shared: the runtime of the same process whose spending, redaction and telemetry this one uses.
@@ -110,7 +108,6 @@ class Runtime:
         ui: UserInterface,
         env: Mapping[str, str],
         *,
-        now: Callable[[], float] = time.time,
         pending_input: PendingInput | None = None,
         lesson_book: LessonBook | None = None,
         redactor: Redactor | None = None,
@@ -118,7 +115,6 @@ class Runtime:
     ) -> None:
         self.loaded = loaded
         self.env = env
-        self.now = now
         self.pending_input = pending_input or PendingInput()
         self.config = config = resolve_alias(loaded.config)
         self.project = loaded.project
@@ -193,7 +189,7 @@ class Runtime:
             redact=self.redact,
             links=loaded.links,
         )
-        self.spending = shared.spending if shared else open_spending(loaded, now)
+        self.spending = shared.spending if shared else open_spending(loaded)
         self.ledger_writer = shared.ledger_writer if shared else LedgerWriter(self.spending, loaded.main_project)
         if self.telemetry is not None:
             self.spending.on_cost = self.telemetry.record_cost
@@ -201,7 +197,7 @@ class Runtime:
             config.fallback, self.providers.open, cooldown_s=config.fallback_cooldown_s, warn=self.warn
         )
         learned_home = None if config.incognito else loaded.home
-        self.learned_windows = LearnedWindows(learned_home, self.warn, now)
+        self.learned_windows = LearnedWindows(learned_home, self.warn)
         self.learned_ratios = LearnedRatios(learned_home, self.warn)
         self._language_servers: LanguageServers | None = None
         self._light_provider: Provider | None = None
@@ -359,18 +355,18 @@ class Runtime:
 
 def _open_checkpoints(loaded: LoadedConfig, jobs: JobTable) -> Checkpoints:
     """Open the store for earlier file versions: in clio's home, or in memory if nothing may be written."""
-    config = loaded.config
+    config, home = loaded.config, loaded.home.resolve()
 
     def list_files(root: Path) -> list[str]:
         from clio.tools.files.file_index import walk_files  # a turn that changes no file needs no list of files
 
         return sorted(walk_files(root, root, hidden=True, links=True))
 
-    return open_checkpoints(
+    return Checkpoints(
         loaded.project,
-        loaded.home,
-        on_disk=not config.incognito,
+        None if config.incognito else home / "checkpoints",
         list_files=list_files,
+        excluded=[home],
         limits=StoreLimits(max_bytes=config.checkpoint_mb * 1_000_000, max_age_s=config.checkpoint_days * 86_400.0),
         has_running_job=lambda: bool(jobs.list_running()),
     )

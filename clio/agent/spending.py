@@ -1,7 +1,6 @@
 """Count the cost of requests, refuse those over the limit, and record the cost of each turn in the ledger."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -261,11 +260,11 @@ class Reservation:
             self._spending.settle(self, self.min_cost)
 
 
-def open_spending(loaded: LoadedConfig, now: Callable[[], float] = time.time) -> Spending:
+def open_spending(loaded: LoadedConfig) -> Spending:
     """Return the `Spending` for a configuration. Reads no file yet; an incognito run writes no ledger."""
     config = loaded.config
     return Spending(
-        PriceBook(loaded.home, now),
+        PriceBook(loaded.home),
         Ledger(None if config.incognito else loaded.home / LEDGER_NAME),
         cap=round(config.max_cost * MICROS_PER_DOLLAR) if config.max_cost else None,
     )

@@ -197,7 +197,6 @@ class Subagent(Conversation):
                 limits,
                 running_jobs=runtime.list_running_jobs,
                 on_trim=runtime.record_trim,
-                now=runtime.now,
             ),
             tools,
             omitted,

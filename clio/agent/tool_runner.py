@@ -381,7 +381,6 @@ class ToolRunner:
         self._emit = ui.emit
         self._remember_rule = runtime.remember_rule
         self._support = support
-        self._now = runtime.now
         self._telemetry = runtime.telemetry
         self.page = offered.page
         self._started_at: dict[str, float] = {}
@@ -694,7 +693,7 @@ class ToolRunner:
             side_effects=collect_side_effects(
                 output, self._workspace.display, lambda text: self._redactor.redact(text).text
             ),
-            created=self._now(),
+            created=time.time(),
         )
         if output.on_stored is not None and handle is None:
             output.on_stored(message.id)

@@ -807,26 +807,3 @@ class Checkpoints:
             removed_folders=plan.removed_folders,
         )
         return self._journal.carry_out(record)
-
-
-def open_checkpoints(
-    root: Path,
-    home: Path,
-    *,
-    on_disk: bool,
-    list_files: FileLister,
-    limits: StoreLimits,
-    has_running_job: Callable[[], bool],
-    now: Callable[[], float] = time.time,
-) -> Checkpoints:
-    """Create the checkpoints of a workspace, in clio's home or in memory. Creates no files before the first record."""
-    home = home.resolve()
-    return Checkpoints(
-        root,
-        home / "checkpoints" if on_disk else None,
-        list_files=list_files,
-        excluded=[home],
-        limits=limits,
-        has_running_job=has_running_job,
-        now=now,
-    )

@@ -81,9 +81,7 @@ def shrink_store(
         lock.release()
 
 
-def count_excess_bytes(
-    store: Path, *, max_bytes: int, max_age_s: float, now: float, min_object_age_s: float = MIN_OBJECT_AGE_S
-) -> int:
+def count_excess_bytes(store: Path, *, max_bytes: int, max_age_s: float, now: float) -> int:
     """Return how many bytes `shrink_store` would free.
 
     Does not count the copies that workspace scans made of files which never changed.
@@ -98,7 +96,7 @@ def count_excess_bytes(
         name for log in logs for record in log if record.at >= cutoff for name in list_object_ids(record)
     }
     return sum(
-        size for name, (size, stored_at) in objects.items() if name not in needed and stored_at < now - min_object_age_s
+        size for name, (size, stored_at) in objects.items() if name not in needed and stored_at < now - MIN_OBJECT_AGE_S
     )
 
 

@@ -204,7 +204,7 @@ class GitTree:
 
     def read_object_sizes(self, blobs: Sequence[str]) -> dict[str, int]:
         """Return the size in bytes of each object that exists."""
-        lines = self._query_objects("cat-file", "--batch-check=%(objectname) %(objectsize)", blobs).splitlines()
+        lines = self._query_objects("--batch-check=%(objectname) %(objectsize)", blobs).splitlines()
         rows = [line.split(b" ") for line in lines]
         return {name.decode("ascii"): int(size) for name, size in rows if size.isdigit()}
 
@@ -213,7 +213,7 @@ class GitTree:
         names = sorted(set(blobs))
         if not names:
             return {}
-        output = self._query_objects("cat-file", "--batch", names)
+        output = self._query_objects("--batch", names)
         found: dict[str, bytes] = {}
         offset = 0
         while (end := output.find(b"\n", offset)) >= 0:
@@ -225,8 +225,8 @@ class GitTree:
                 offset += size + 1
         return found
 
-    def _query_objects(self, command: str, option: str, blobs: Sequence[str]) -> bytes:
-        process = self._start(command, option, stdin=subprocess.PIPE)
+    def _query_objects(self, option: str, blobs: Sequence[str]) -> bytes:
+        process = self._start("cat-file", option, stdin=subprocess.PIPE)
         return self._finish(process, "".join(f"{name}\n" for name in blobs).encode("ascii"))
 
     def _start(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":

@@ -67,7 +67,6 @@ def build_commit_prompt(
     template: str = "",
     before: str = "",
     redact: Redact,
-    max_chars: int = MAX_DIFF_CHARS,
 ) -> str:
     """Build the request for a commit message.
 
@@ -90,7 +89,7 @@ def build_commit_prompt(
         *([f"The user's requests in the conversation, latest last:\n{_format_list(task)}"] if task else []),
         _format_files(difference),
         # Redacted before it is shortened: a secret that is cut in half would not be recognized any more.
-        render_fitted_diff(fit_diff(redact(difference.text), max_chars)),
+        render_fitted_diff(fit_diff(redact(difference.text), MAX_DIFF_CHARS)),
     ]
     # Once more as a whole: file names and earlier commits may contain secrets too.
     return redact("\n\n".join(parts))
@@ -102,14 +101,13 @@ def build_pr_prompt(
     *,
     task: Sequence[str],
     redact: Redact,
-    max_chars: int = MAX_DIFF_CHARS,
 ) -> str:
     """Build the request for a pull request's title and description. commits: their messages, oldest first."""
     parts = [
         f"The commits, oldest first:\n{_format_list(commits)}",
         *([f"The user's requests in the conversation, latest last:\n{_format_list(task)}"] if task else []),
         _format_files(difference),
-        render_fitted_diff(fit_diff(redact(difference.text), max_chars)),
+        render_fitted_diff(fit_diff(redact(difference.text), MAX_DIFF_CHARS)),
     ]
     return redact("\n\n".join(parts))
 

@@ -268,24 +268,24 @@ def _make_protocol() -> "type[asyncio.Protocol]":
     return TimedProtocol
 
 
-def make_http_app(server: Any, tokens: Tokens, *, allowed_hosts: Iterable[str] = (), stateless: bool = True) -> "Gate":
+def make_http_app(server: Any, tokens: Tokens, *, allowed_hosts: Iterable[str] = ()) -> "Gate":
     """Return the ASGI app of an SDK server behind a gate.
 
-    stateless: each request stands alone, so that a restart of clio ends no client's session.
+    Each request stands alone, so that a restart of clio ends no client's session.
     """
     from mcp.server.transport_security import TransportSecuritySettings
 
     names = _LOOPBACK_NAMES | {name.lower() for name in allowed_hosts if name not in ("0.0.0.0", "::")}
     app = server.streamable_http_app(
         streamable_http_path=MCP_PATH,
-        json_response=stateless,
-        stateless_http=stateless,
+        json_response=True,
+        stateless_http=True,
         max_request_body_size=MAX_REQUEST_BYTES,
         # The gate has checked host and origin.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     # Without sessions nothing would ever come over a stream that a client opens with GET.
-    return Gate(app, tokens, names, methods=("POST",) if stateless else ("POST", "GET", "DELETE"))
+    return Gate(app, tokens, names, methods=("POST",))
 
 
 class Bucket:

@@ -490,9 +490,13 @@ def _describe_files(paths: Sequence[str]) -> str:
     return f"{len(paths)} files"
 
 
-def _list_file_lines(counts: Sequence[LineCount], max_lines: int = 20) -> list[str]:
-    lines = [f"{count.path} ({format_line_counts(count)})" for count in counts[:max_lines]]
-    return [*lines, f"{len(counts) - max_lines:,} more files"] if len(counts) > max_lines else lines
+_MAX_LISTED_FILES = 20
+
+
+def _list_file_lines(counts: Sequence[LineCount]) -> list[str]:
+    lines = [f"{count.path} ({format_line_counts(count)})" for count in counts[:_MAX_LISTED_FILES]]
+    missing = len(counts) - len(lines)
+    return [*lines, f"{missing:,} more files"] if missing else lines
 
 
 def _choose_type(paths: Sequence[str], *, new: bool) -> str:

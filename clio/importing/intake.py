@@ -607,7 +607,6 @@ class Importer:
         ledger: ImportLedger,
         redact: Callable[[str], str],
         max_chars: int,
-        clock: Callable[[], float] = time.time,
         *,
         record: Callable[[str], None] = lambda session_id: None,
     ) -> None:
@@ -616,7 +615,6 @@ class Importer:
         self._ledger = ledger
         self._redact = redact
         self._max_chars = max_chars
-        self._clock = clock
         self._twins = DuplicateSessions(folder)
 
     def run(
@@ -722,7 +720,7 @@ class Importer:
         while intakes:
             key = next(iter(intakes))
             session_id = intakes[key].files.id
-            fate, messages = intakes[key].finish(self._clock(), since=since)
+            fate, messages = intakes[key].finish(time.time(), since=since)
             if fate in ("new", "grown") and not dry_run:
                 self._record(session_id)
             del intakes[key]

@@ -79,16 +79,16 @@ class ScheduleTimes(Struct, frozen=True, kw_only=True):
     def list_calendar_events(self) -> list[str]:
         """Return the same times as values of `OnCalendar=` in a systemd timer; any of several counts."""
         clock = f"{_join_numbers(self.hours, 24)}:{_join_numbers(self.minutes, 60)}:00"
-        months = _join_numbers(self.months, 12, pad=2)
-        days = _join_numbers(self.days, 31, pad=2)
+        months = _join_numbers(self.months, 12)
+        days = _join_numbers(self.days, 31)
         weekdays = "" if len(self.weekdays) == 7 else ",".join(_SYSTEMD_WEEKDAYS[day] for day in self.weekdays) + " "
         if self.is_either_day:
             return [f"*-{months}-{days} {clock}", f"{weekdays}*-{months}-* {clock}"]
         return [f"{weekdays}*-{months}-{days} {clock}"]
 
 
-def _join_numbers(numbers: tuple[int, ...], all_of_them: int, pad: int = 2) -> str:
-    return "*" if len(numbers) == all_of_them else ",".join(f"{number:0{pad}}" for number in numbers)
+def _join_numbers(numbers: tuple[int, ...], all_of_them: int) -> str:
+    return "*" if len(numbers) == all_of_them else ",".join(f"{number:02}" for number in numbers)
 
 
 def parse_schedule_times(text: str) -> ScheduleTimes:

@@ -41,7 +41,6 @@ class ServerConnection:
         on_catalog: called after every start with what the server offers, and the seconds the start took; None for
             the seconds if the server has changed its lists since.
         logins: the stored logins; None uses none.
-        start_s: time limit of a start.
     """
 
     def __init__(
@@ -55,7 +54,6 @@ class ServerConnection:
         answers: AnswerReader,
         on_catalog: Callable[[Catalog, float | None], None],
         logins: LoginStore | None = None,
-        start_s: float = START_TIMEOUT_S,
     ) -> None:
         self.server = server
         self.log = log
@@ -66,7 +64,6 @@ class ServerConnection:
         self._answers = answers
         self._logins = logins
         self._on_catalog = on_catalog
-        self._start_s = start_s
         self._client: McpClient | None = None
         self._ended: EndSignal | None = None
         self._task: asyncio.Task[None] | None = None
@@ -225,7 +222,7 @@ class ServerConnection:
         except Exception as error:
             reason = self._ended.why if self._ended is not None and self._ended.event.is_set() else ""
             status = self._ended.status if self._ended else 0
-            why = reason or describe_failure(error, self._start_s, status, self.server)
+            why = reason or describe_failure(error, status, self.server)
         finally:
             self._client = None
             self._record_end(why or tr("it was stopped"), ran_s=time.monotonic() - started)
@@ -238,7 +235,7 @@ class ServerConnection:
         self.log.clear()
         started = time.monotonic()
         changed = asyncio.Event()
-        async with asyncio.timeout(self._start_s) as timeout:
+        async with asyncio.timeout(START_TIMEOUT_S) as timeout:
             async with connect_server(
                 self.server,
                 launch,
@@ -282,7 +279,7 @@ class ServerConnection:
             changed.clear()
             count, last = count + 1, time.monotonic()
             try:
-                async with asyncio.timeout(self._start_s):
+                async with asyncio.timeout(START_TIMEOUT_S):
                     self._on_catalog(await client.catalog(), None)
             except (CallFailed, ConnectionError, TimeoutError) as error:
                 self.log.write(f"clio: the changed lists could not be read: {error or 'no answer'}")
@@ -294,17 +291,15 @@ class ServerConnection:
         self._retry_at = time.monotonic() + RESTART_DELAYS_S[min(self._failures, len(RESTART_DELAYS_S)) - 1]
 
 
-def describe_failure(
-    error: BaseException, start_s: float = START_TIMEOUT_S, status: int = 0, server: McpServer | None = None
-) -> str:
+def describe_failure(error: BaseException, status: int = 0, server: McpServer | None = None) -> str:
     """Return why a server cannot be used, as the end of a sentence, from an exception of `connect_server`.
 
-    start_s: the time limit of the start. status: HTTP status of the last error; 0 if none.
+    status: HTTP status of the last error; 0 if none.
     """
     while members := _members(error):
         error = members[0]
     if isinstance(error, TimeoutError):
-        return tr("it was not ready within {start_s:g} s", start_s=start_s)
+        return tr("it was not ready within {start_s:g} s", start_s=START_TIMEOUT_S)
     name, text = type(error).__name__, " ".join(str(error).split())[:300]
     if isinstance(error, ClioError):
         return text

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
@@ -187,10 +187,10 @@ class FetchedFiles(Struct, frozen=True, kw_only=True):
 class Repository:
     """A repository fetched into a temporary folder. Use it as a context manager; blocks while git runs."""
 
-    def __init__(self, source: PluginSource, env: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, source: PluginSource) -> None:
         self.source = source
         self.commit = ""
-        self._env = _make_environment(source.url, env)
+        self._env = _make_environment(source.url)
         self._folder = Path()
 
     def __enter__(self) -> "Repository":
@@ -223,9 +223,9 @@ class Repository:
             return None
         return self._read_objects([rows[0].id])[0]
 
-    def read_files(self, path: str = "") -> FetchedFiles:
-        """Return the files of a folder of the repository. Raises ClioError for what no plugin may contain."""
-        path = "/".join(filter(None, (self.source.path, clean_path(path))))
+    def read_files(self) -> FetchedFiles:
+        """Return the files of the plugin's folder. Raises ClioError for what no plugin may contain."""
+        path = self.source.path
         if self.source.is_folder:
             return _read_folder(Path(self.source.url), path)
         tree = f"{self.commit}:{path}" if path else self.commit
@@ -394,10 +394,10 @@ def _parse_tree_row(row: bytes) -> _TreeRow:
     return _TreeRow(mode, kind, id, int(size) if size.isdigit() else 0, path.decode("utf-8", "surrogateescape"))
 
 
-def _make_environment(url: str, env: Mapping[str, str]) -> dict[str, str]:
+def _make_environment(url: str) -> dict[str, str]:
     """Return an environment in which git asks nothing and uses no other protocol than that of the address."""
     scheme = url.partition("://")[0] if "://" in url else "ssh"
-    kept = {name: value for name, value in env.items() if name not in _FOREIGN_VARIABLES}
+    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN_VARIABLES}
     return {
         **kept,
         "GIT_TERMINAL_PROMPT": "0",

@@ -216,9 +216,9 @@ def find_local_server(ports: Mapping[int, str] = USUAL_PORTS) -> FoundServer | N
     return BackgroundCall(lambda: asyncio.run(discover_server(ports)), "find-model-server").wait()
 
 
-def list_models(base_url: str, key: str | None, time_limit_s: float = 1.0) -> tuple[str, ...]:
+def list_models(base_url: str, key: str | None) -> tuple[str, ...]:
     """`ask_models` for synchronous callers."""
-    return BackgroundCall(lambda: asyncio.run(ask_models(base_url, time_limit_s, key)), "list-models").wait()
+    return BackgroundCall(lambda: asyncio.run(ask_models(base_url, 1.0, key)), "list-models").wait()
 
 
 def is_alias(config: Config, name: str | None) -> bool:

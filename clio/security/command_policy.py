@@ -339,19 +339,19 @@ def _drop_git_options(words: tuple[Word, ...]) -> tuple[Word, ...]:
     return (words[0], *words[place:]) if harmless else words
 
 
-def _has_matching_words(patterns: tuple[str, ...], words: tuple[Word, ...], *, strict: bool = True) -> bool:
+def _has_matching_words(patterns: tuple[str, ...], words: tuple[Word, ...]) -> bool:
     """Whether words match the patterns of a rule, of which a last `*` matches any number of words."""
     rest_is_free = patterns[-1] == "*"
     fixed = patterns[:-1] if rest_is_free else patterns
     if len(words) < len(fixed) or (len(words) > len(fixed) and not rest_is_free):
         return False
     return all(
-        _is_matching_word(pattern, word, program=place == 0, strict=strict)
+        _is_matching_word(pattern, word, program=place == 0)
         for place, (pattern, word) in enumerate(zip(fixed, words, strict=False))
     )
 
 
-def _is_matching_word(pattern: str, word: Word, *, program: bool, strict: bool) -> bool:
+def _is_matching_word(pattern: str, word: Word, *, program: bool) -> bool:
     """Whether a word matches a pattern of a rule. A program given by an unusual path matches only with that path."""
     if pattern == "*":
         return not (program and word.dynamic)
@@ -360,7 +360,7 @@ def _is_matching_word(pattern: str, word: Word, *, program: bool, strict: bool) 
     if not program:
         return fnmatchcase(word.text, pattern)
     name = word.text.rsplit("/", 1)[-1]
-    by_name = (is_known_program_name(word.text) or not strict) and fnmatchcase(name, pattern)
+    by_name = is_known_program_name(word.text) and fnmatchcase(name, pattern)
     return by_name or fnmatchcase(word.text, pattern)
 
 

@@ -335,8 +335,6 @@ ASSESSED_GIT_SUBCOMMANDS = READING_SUBCOMMANDS | _GIT_MEDIUM | _GIT_HIGH.keys() 
 
 
 _USER_SWITCHERS = frozenset({"sudo", "doas", "su", "chroot"})
-ELSEWHERE_WRAPPERS = _USER_SWITCHERS | {"ssh"}
-"""Wrappers that run a command as another user or on another machine."""
 TRANSPARENT_WRAPPERS = (
     word_set("""
     time command builtin exec nohup setsid timeout gtimeout nice ionice stdbuf taskset caffeinate xargs find fd fdfind

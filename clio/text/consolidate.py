@@ -25,9 +25,9 @@ def compute_replay_priority(importance: float, age_days: float, has_feedback: bo
     return abs(importance) + 1.0 / max(1.0, age_days) + (1.0 if has_feedback else 0.0)
 
 
-def compute_replay_weight(priority: float, exponent: float = REPLAY_EXPONENT) -> float:
+def compute_replay_weight(priority: float) -> float:
     """Return priority^0.6, proportional to the probability of being drawn next."""
-    return priority**exponent
+    return priority**REPLAY_EXPONENT
 
 
 def sample_for_replay(items: Sequence[tuple[T, float]], rng: random.Random, batch: int = REPLAY_BATCH_SIZE) -> list[T]:

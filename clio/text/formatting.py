@@ -32,17 +32,13 @@ def truncate_line(text: str, max_chars: int) -> str:
     return truncate(line, max_chars)
 
 
-def format_count(number: int, noun: str, plural: str = "") -> str:
-    """Return a number and its noun: "1 file", "2,000 entries", "3 matches".
-
-    Args:
-        plural: the plural if the rules for regular nouns do not give it, such as "files were".
-    """
+def format_count(number: int, noun: str) -> str:
+    """Return a number and its noun, whose plural must be regular: "1 file", "2,000 entries", "3 matches"."""
     if number == 1:
         return f"1 {noun}"
-    if not plural and noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        plural = f"{noun[:-1]}ies"
-    return f"{number:,} {plural or noun + ('es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's')}"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{number:,} {noun[:-1]}ies"
+    return f"{number:,} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
 
 
 def describe_steps(count: int, *, is_running: bool) -> str:

@@ -60,13 +60,13 @@ class BoundedPattern:
         except (regex.error, RecursionError, MemoryError, OverflowError) as error:
             raise PatternRefused(f"it cannot be used: {error}") from None
 
-    def find_spans(self, text: str, limit_s: float = TIME_LIMIT_S) -> Iterator[tuple[int, int]]:
+    def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield (start, end) of each match from left to right. Raises PatternTooSlow."""
         if self._complexity.is_fast_for(text):
             yield from (match.span() for match in self._python_pattern.finditer(text))
             return
         try:
-            yield from [match.span() for match in self._timed_pattern.finditer(text, timeout=limit_s)]
+            yield from [match.span() for match in self._timed_pattern.finditer(text, timeout=TIME_LIMIT_S)]
         except TimeoutError:
             raise PatternTooSlow from None
 

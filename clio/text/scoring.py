@@ -64,9 +64,9 @@ def is_faded(kind: str, importance: float, age_days: float) -> bool:
     )
 
 
-def decay_confidence(confidence: float, days: float, loss_per_day: float = CONFIDENCE_LOSS_PER_DAY) -> float:
+def decay_confidence(confidence: float, days: float) -> float:
     """Return confidence × (1 − loss)^days, for days without use."""
-    return confidence * (1.0 - loss_per_day) ** max(days, 0.0)
+    return confidence * (1.0 - CONFIDENCE_LOSS_PER_DAY) ** max(days, 0.0)
 
 
 SCORE_BANDS: dict[str, tuple[float, float]] = {
@@ -144,19 +144,19 @@ def smooth_score(old: float, incoming: float, *, explicit: bool = False) -> floa
     return incoming if explicit else _OLD_SCORE_WEIGHT * old + _NEW_SCORE_WEIGHT * incoming
 
 
-def is_cooled_down(seconds_since_seen: float, cooldown_s: float = COOLDOWN_S) -> bool:
+def is_cooled_down(seconds_since_seen: float) -> bool:
     """Whether a use may reset the decay clock again: at least twelve hours after the last reset."""
-    return seconds_since_seen >= cooldown_s
+    return seconds_since_seen >= COOLDOWN_S
 
 
 MIN_SHIFT = 0.3  # smallest change of one dimension of a preference vector that is reported
 _ROUNDING_TOLERANCE = 1e-9  # 0.8 − 0.5 is a little below 0.3 in binary
 
 
-def find_shifts(old: Sequence[float], new: Sequence[float], min_change: float = MIN_SHIFT) -> list[tuple[int, float]]:
-    """Return (dimension, size of the change) for each dimension that changed by at least `least`."""
+def find_shifts(old: Sequence[float], new: Sequence[float]) -> list[tuple[int, float]]:
+    """Return (dimension, size of the change) for each dimension that changed by at least `MIN_SHIFT`."""
     changes = ((dimension, abs(after - before)) for dimension, (before, after) in enumerate(zip(old, new, strict=True)))
-    return [(dimension, change) for dimension, change in changes if change >= min_change - _ROUNDING_TOLERANCE]
+    return [(dimension, change) for dimension, change in changes if change >= MIN_SHIFT - _ROUNDING_TOLERANCE]
 
 
 HITS_WEIGHT, SIMILARITY_WEIGHT, IMPORTANCE_WEIGHT, RECENCY_WEIGHT = 0.3, 0.3, 0.2, 0.2

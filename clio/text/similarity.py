@@ -64,9 +64,8 @@ class LshIndex(Generic[Key]):
     Each operation takes constant time.
     """
 
-    def __init__(self, bands: int = BAND_COUNT, rows: int = ROWS_PER_BAND) -> None:
-        self._rows = rows
-        self._buckets: list[dict[bytes, list[Key]]] = [{} for _ in range(bands)]
+    def __init__(self) -> None:
+        self._buckets: list[dict[bytes, list[Key]]] = [{} for _ in range(BAND_COUNT)]
         self._bands_by_key: dict[Key, bytes] = {}
 
     def __len__(self) -> int:
@@ -77,9 +76,8 @@ class LshIndex(Generic[Key]):
 
     def add(self, key: Key, signature: Sequence[int]) -> None:
         """Add a key or replace its signature (numbers below 2³²). Raises ValueError if the signature is too short."""
-        bands = len(self._buckets)
-        if len(signature) < bands * self._rows:
-            raise ValueError(f"{len(signature)} hashes are too few for {bands} bands of {self._rows}")
+        if len(signature) < BAND_COUNT * ROWS_PER_BAND:
+            raise ValueError(f"{len(signature)} hashes are too few for {BAND_COUNT} bands of {ROWS_PER_BAND}")
         self.remove(key)
         self._bands_by_key[key] = packed = _pack_signature(signature)
         for buckets, band in self._iterate_bands(packed):
@@ -106,7 +104,7 @@ class LshIndex(Generic[Key]):
         return found
 
     def _iterate_bands(self, packed: bytes) -> Iterator[tuple[dict[bytes, list[Key]], bytes]]:
-        width = _HASH_BYTES * self._rows
+        width = _HASH_BYTES * ROWS_PER_BAND
         return zip(self._buckets, (packed[at : at + width] for at in range(0, len(packed), width)), strict=False)
 
 

@@ -69,13 +69,16 @@ def format_minute(timestamp: float) -> str:
     return format_stored_time("%Y-%m-%d %H:%M", timestamp, "undated") if timestamp else "undated"
 
 
-def find_nearest_names(wanted: str, names: Iterable[str], most: int = 5) -> list[str]:
-    """Return the names most similar to `wanted`, by letters or by containing one another; best first."""
+_MAX_NEAREST_NAMES = 5
+
+
+def find_nearest_names(wanted: str, names: Iterable[str]) -> list[str]:
+    """Return up to five names most similar to `wanted`, by letters or by containing one another; best first."""
     folded = {name.casefold(): name for name in names}
     low = wanted.casefold().strip()
-    near = [folded[name] for name in difflib.get_close_matches(low, folded, n=most, cutoff=0.5)]
+    near = [folded[name] for name in difflib.get_close_matches(low, folded, n=_MAX_NEAREST_NAMES, cutoff=0.5)]
     inside = [name for key, name in folded.items() if low and (low in key or key in low) and name not in near]
-    return [*near, *inside][:most]
+    return [*near, *inside][:_MAX_NEAREST_NAMES]
 
 
 PAGE_CHARS = 20_000

@@ -607,8 +607,7 @@ _ENABLE_BRACKETED_PASTE, _DISABLE_BRACKETED_PASTE = "\x1b[?2004h", "\x1b[?2004l"
 class KeyWatch:
     """An async context that puts the terminal into raw mode and reads its keys.
 
-    Without a terminal (`stdin` is not a tty and no `keyboard` is given) it does nothing. The terminal's mode is
-    restored on every exit path.
+    Without a terminal (`stdin` is not a tty) it does nothing. The terminal's mode is restored on every exit path.
 
     Args:
         on_interrupt: called each time Esc or Ctrl-C is pressed.
@@ -629,7 +628,6 @@ class KeyWatch:
         write: Callable[[str], None] | None = None,
         on_focus: Callable[[bool], None] | None = None,
         stdin: TextIO | None = None,
-        keyboard: Input | None = None,
     ) -> None:
         self._on_focus = on_focus
         self._on_interrupt = on_interrupt
@@ -637,7 +635,7 @@ class KeyWatch:
         self._on_change = on_change
         self._write = write
         self._hotkeys = hotkeys or {}
-        self._keyboard = keyboard or _open_tty_input(stdin)
+        self._keyboard = _open_tty_input(stdin)
         self._attached: ExitStack | None = None
         self._flush: asyncio.TimerHandle | None = None
         self._typed_at = -1e9

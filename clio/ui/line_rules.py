@@ -45,27 +45,27 @@ def fit_parts(parts: Sequence[str], width: int, separator: str = " · ") -> str:
     return line + "…"
 
 
-def wrap_parts(parts: Sequence[str], width: int, separator: str = " · ") -> list[str]:
-    """Join parts to rows of at most `width` columns, broken between the parts; a longer part between its words."""
+def wrap_parts(parts: Sequence[str], width: int) -> list[str]:
+    """Join parts by " · " to rows of at most `width` columns, broken between parts; a longer part between its words."""
     from clio.ui.terminal_text import wrap_text
 
     rows: list[str] = []
     for part in filter(None, parts):
-        if rows and _count_columns(rows[-1] + separator + part) <= width:
-            rows[-1] += separator + part
+        if rows and _count_columns(f"{rows[-1]} · {part}") <= width:
+            rows[-1] += f" · {part}"
         else:
             rows += wrap_text("  " * bool(rows) + part, width, hanging_indent=2).split("\n")
     return rows
 
 
-def fit_parts_counted(parts: Sequence[str], width: int, separator: str = "  ") -> str:
-    """Join parts to one line of at most `width` columns; the last ones are dropped first, and counted."""
+def fit_parts_counted(parts: Sequence[str], width: int) -> str:
+    """Join parts by two blanks to one line of at most `width` columns; the last ones are dropped first, and counted."""
     visible = list(parts)
     for count in range(len(parts) - 1, 0, -1):
-        if _count_columns(separator.join(visible)) <= width:
+        if _count_columns("  ".join(visible)) <= width:
             break
         visible = [*parts[:count], tr("+ {count} more", count=len(parts) - count)]
-    return fit_parts(visible, width, separator)
+    return fit_parts(visible, width, "  ")
 
 
 def _count_columns(text: str) -> int:

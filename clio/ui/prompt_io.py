@@ -1107,10 +1107,9 @@ class PromptIO:
             missing = len(body) - shown
             yield assemble_text(f"  … {tr_count(missing, 'more line')}{hint}", style=self.theme.faint)
 
-    def make_page(self, body: "Sequence[Text]", title: "Text | None" = None) -> ScrollPage:
-        """Return a page for scrolling the lines below a title; each line is rendered when it is displayed."""
+    def make_page(self, body: "Sequence[Text]") -> ScrollPage:
+        """Return a page for scrolling the lines; each line is rendered when it is displayed."""
         rendered: dict[tuple[int, int], list[str]] = {}
-        first = 0 if title is None else 1
         body = _limit_line_lengths(body, _MAX_LINE_CHARS)
 
         def render_line(line: int) -> list[str]:
@@ -1118,14 +1117,12 @@ class PromptIO:
             if key not in rendered:
                 if len(rendered) > _MAX_CACHED_LINES:
                     rendered.clear()
-                text = title if title is not None and line == 0 else body[line - first]
-                rows = self._painter.render_rows(
-                    Part(body=truncate_line(text, 2 * _MAX_LINE_CHARS, self.theme.faint), wraps=False)
-                )
+                text = truncate_line(body[line], 2 * _MAX_LINE_CHARS, self.theme.faint)
+                rows = self._painter.render_rows(Part(body=text, wraps=False))
                 rendered[key] = [expand_fill(row, self.size()[0]) for row in rows]
             return rendered[key]
 
-        return ScrollPage(len(body) + first, render_line)
+        return ScrollPage(len(body), render_line)
 
     def render_head(self, parts: Iterable[Part]) -> list[str]:
         """Return parts as the rows that `ask_key` draws above a page."""

@@ -103,7 +103,7 @@ class TerminalSignals:
         if self._state == "working":
             self._show("asking")
             if self._in_front is False:
-                self._write(format_notification(self._notify, "clio", tr("has a question")))
+                self._write(format_notification(self._notify, tr("has a question")))
                 self._run_script(tr("has a question"), {"event": "question"})
 
     def end_question(self) -> None:
@@ -124,7 +124,7 @@ class TerminalSignals:
                 seconds=format_seconds(event.seconds),
                 reason=reason,
             )
-            self._write(format_notification(self._notify if may_notify else "off", "clio", text))
+            self._write(format_notification(self._notify if may_notify else "off", text))
             facts = {"event": "turn", "status": event.status, "seconds": round(event.seconds, 1)}
             self._run_script(text, facts)
 
@@ -188,14 +188,14 @@ def supports_progress(env: Mapping[str, str]) -> bool:
     return env.get("TERM_PROGRAM") in _PROGRESS_PROGRAMS or any(map(env.get, _PROGRESS_VARIABLES))
 
 
-def format_notification(kind: Notify, title: str, text: str) -> str:
+def format_notification(kind: Notify, text: str) -> str:
     """Return the notification in this terminal's format; control characters are removed from the text."""
     text = truncate_to_cells(clean_line(text), _NOTIFICATION_CELLS)
     match kind:
         case "osc9":
-            return f"\x1b]9;{title} {text}\a"
+            return f"\x1b]9;clio {text}\a"
         case "osc777":
-            return f"\x1b]777;notify;{title};{text.replace(';', ',')}\a"
+            return f"\x1b]777;notify;clio;{text.replace(';', ',')}\a"
         case "bell":
             return _BELL
         case "off" | "auto":

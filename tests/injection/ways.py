@@ -281,7 +281,7 @@ def _commit(text: str) -> str:
 
 
 def _notification(text: str) -> str:
-    return "".join(format_notification(kind, "clio", text)[4:-1] for kind in ("osc9", "osc777"))
+    return "".join(format_notification(kind, text)[4:-1] for kind in ("osc9", "osc777"))
 
 
 def ways(folder: Path) -> dict[str, Way]:

@@ -58,14 +58,13 @@ class TypeAheadQueue:
     """The line typed during a turn, and the entered texts that wait, oldest first.
 
     A read-only slash command waits for the end of the step, everything else for the end of the turn. `!` before a
-    text, or a second Enter after it, sends it with the next request of the running turn. clock: returns seconds.
+    text, or a second Enter after it, sends it with the next request of the running turn.
     """
 
-    def __init__(self, pastes: PastedTexts | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._stopped_at = -_STOPPED_RECENTLY_S
         self.line = TypedLine()
-        self.pastes = pastes or PastedTexts()
+        self.pastes = PastedTexts()
         self._entered: list[QueuedText] = []
         self._mailbox: Mailbox | None = None
         self._just_queued = False
@@ -102,7 +101,7 @@ class TypeAheadQueue:
         if messages:
             self._entered.insert(0, QueuedText("\n\n".join(messages), "turn", is_message=True))
         if not done:
-            self._stopped_at = self._clock()
+            self._stopped_at = time.monotonic()
             for one in self._entered:
                 one.held = not one.follows_stop
 
@@ -177,7 +176,7 @@ class TypeAheadQueue:
 
     def has_just_stopped(self) -> bool:
         """Whether a turn was stopped a moment ago."""
-        return self._clock() - self._stopped_at < _STOPPED_RECENTLY_S
+        return time.monotonic() - self._stopped_at < _STOPPED_RECENTLY_S
 
     @property
     def busy(self) -> bool:

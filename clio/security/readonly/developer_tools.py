@@ -58,10 +58,10 @@ def make_subcommand_judge(
     return judge
 
 
-def _make_version_judge(options: str, *, conditions: tuple[str, ...] = (), long_single_dash: bool = False) -> Judge:
+def _make_version_judge(options: str, *, conditions: tuple[str, ...] = ()) -> Judge:
     """Create the judge of a program of which only these options, which print its version, are accepted."""
     table = dict.fromkeys(options.split(), ";")
-    return make_subcommand_judge(table, conditions=conditions, long_single_dash=long_single_dash)
+    return make_subcommand_judge(table, conditions=conditions)
 
 
 _JSON_TOOL = """

@@ -91,22 +91,19 @@ _NUMBERED = re.compile(r"-\d+\Z", re.ASCII)
 
 
 @cache
-def read_grammar(spec: str, *, order: Order = "permute", long_single_dash: bool = False, prefix: str = "") -> Grammar:
+def read_grammar(spec: str, *, order: Order = "permute", long_single_dash: bool = False) -> Grammar:
     """Parse a grammar from its text form `options ; operands`, words separated by blanks.
 
     Options: `-n` or `--name` is a flag, `-n=` takes any text, `-n=number` a number, `-f=path` a file that is read,
     `-t=(a|b)` one of these; with `?` instead of `=` the value is optional and must be attached. `-#` allows `-5`.
     Operands: `text`, `path`, `number` or `text(a|b)`, with `?` (optional), `*` (any number) or `+` (at least one).
 
-    Args:
-        prefix: another spec whose options are added, for options shared by several sub-commands.
-
     Raises:
         ValueError: if a word is neither.
     """
     head, _, tail = spec.partition(";")
     options: dict[str, Value | None] = {}
-    for word in f"{prefix} {head}".split():
+    for word in head.split():
         match = _SPEC_OPTION.match(word)
         value = _SPEC_VALUE.match(match["value"]) if match else None
         if match is None or value is None or len(match["name"]) < 2:
@@ -115,7 +112,7 @@ def read_grammar(spec: str, *, order: Order = "permute", long_single_dash: bool 
         kind = value["kind"] or "text"
         optional = match["sign"] == "?"
         options[match["name"]] = Value(kind=kind, choices=choices, optional=optional) if match["sign"] else None  # pyright: ignore[reportArgumentType]
-    number = options.pop("-#", None) is not None or "-#" in head.split() or "-#" in prefix.split()
+    number = options.pop("-#", None) is not None or "-#" in head.split()
     operands: list[Operand] = []
     for word in tail.split():
         match = _SPEC_OPERAND.match(word)
@@ -306,8 +303,6 @@ def make_judge(
     long_single_dash: bool = False,
     check: Callable[[ParsedCall], None] | None = None,
     follows: tuple[str, ...] = (),
-    network: bool = False,
-    conditions: tuple[str, ...] = (),
 ) -> Judge:
     """Create the judge of a program whose whole grammar is one spec.
 
@@ -321,8 +316,6 @@ def make_judge(
         call = parse_call(read_grammar(spec, order=order, long_single_dash=long_single_dash), words[1:])
         if check is not None:
             check(call)
-        return Judgement(
-            paths=call.paths, follows_links=call.has_option(*follows), network=network, conditions=conditions
-        )
+        return Judgement(paths=call.paths, follows_links=call.has_option(*follows))
 
     return judge

@@ -93,13 +93,12 @@ def _make_program_judge(
     spec: str,
     *,
     order: Order = "permute",
-    long_single_dash: bool = False,
     check: Callable[[ParsedCall], None] | None = None,
     follows: tuple[str, ...] = (),
 ) -> Judge:
     """Create the judge of a program in this table. Its help and version are always allowed."""
     spec = f"--help --version {spec}"
-    return make_judge(spec, order=order, long_single_dash=long_single_dash, check=check, follows=follows)
+    return make_judge(spec, order=order, check=check, follows=follows)
 
 
 def make_search_judge(spec: str, *, given: tuple[str, ...], follows: tuple[str, ...]) -> Judge:

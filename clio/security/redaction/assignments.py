@@ -423,7 +423,7 @@ def _is_secret_item(value: str) -> bool:
     """Whether an item of a list looks random and is neither words nor a reference."""
     return (
         not any(char.isspace() for char in value)
-        and _looks_random(value, 8)
+        and _looks_random(value)
         and not is_wordlike(value, digits=True)
         and not is_reference(value)
     )
@@ -633,7 +633,7 @@ def is_secret_value(value: str, name: str, style: Style, is_certain: bool) -> bo
     if style == "beside":
         return (
             not has_only_words
-            and _looks_random(value, 8)
+            and _looks_random(value)
             and (is_random_value(value) or is_certain or (is_password and is_random_stretch(value)))
             and _CODE_SIGN.search(value) is None
         )
@@ -642,7 +642,7 @@ def is_secret_value(value: str, name: str, style: Style, is_certain: bool) -> bo
             return False
         return (
             not has_only_words
-            and _looks_random(value, 8)
+            and _looks_random(value)
             and (style == "quoted" or _CODE_SIGN.search(value) is None or is_random_value(value))
         )
     if style != "quoted" and (
@@ -707,7 +707,7 @@ def is_secret_value(value: str, name: str, style: Style, is_certain: bool) -> bo
         or (not is_random_value(value) and _DOTTED_NAME.fullmatch(value))
     ):
         return False
-    return _looks_random(value, 8)
+    return _looks_random(value)
 
 
 def _normalize_letters(text: str) -> str:
@@ -813,9 +813,9 @@ def _is_spaced_secret(value: str, name: str, style: Style, is_certain: bool) -> 
     )
 
 
-def _looks_random(value: str, least: int) -> bool:
-    """Whether a value has at least `least` characters, is varied enough to be random, and is no date, version or URL."""
-    if len(value) < least or compute_entropy(value) < 2.3:
+def _looks_random(value: str) -> bool:
+    """Whether a value has at least 8 characters, is varied enough to be random, and is no date, version or URL."""
+    if len(value) < 8 or compute_entropy(value) < 2.3:
         return False
     return _DATE.search(value) is None and not value.startswith(("http:", "https:", "#"))
 

@@ -160,9 +160,9 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 _ENV = make_options("-i --ignore-environment - -0 --null -v --debug", "-u --unset -C --chdir -a --argv0")
 
 
-def _list_call_names(inner: Words, name: str, *, dynamic: bool = False) -> tuple[Words, ...]:
+def _list_call_names(inner: Words, name: str) -> tuple[Words, ...]:
     """Return a call under another name; programs such as busybox act by that name."""
-    return (inner, (Word(name.removeprefix("-"), dynamic), *inner[1:])) if name and inner else (inner,)
+    return (inner, (Word(name.removeprefix("-")), *inner[1:])) if name and inner else (inner,)
 
 
 def _unwrap_exec(words: Words) -> UnwrappedCommand | None:

@@ -367,11 +367,8 @@ class ReaderPromptIO(PromptIO):
         *,
         is_typing: Callable[[], bool] = lambda: False,
         signals: TerminalSignals | None = None,
-        keyboard: Input | None = None,
     ) -> None:
-        super().__init__(
-            stream, terminal, size, suspended, on_interrupt, is_typing=is_typing, signals=signals, keyboard=keyboard
-        )
+        super().__init__(stream, terminal, size, suspended, on_interrupt, is_typing=is_typing, signals=signals)
         self._lines = TerminalOutput(stream)
         self._question_count = 0
 

@@ -150,31 +150,21 @@ _REPORT_PERIOD_S = 10.0  # seconds between two progress reports: each interrupts
 class SpokenProgress:
     """Reports at most every ten seconds how far work has progressed. May be called from any thread.
 
-    hint: what a key does. after_s: shorter work is not reported. clock: seconds.
+    hint: what a key does.
     """
 
-    def __init__(
-        self,
-        label: str,
-        stream: TextIO,
-        *,
-        hint: str = "",
-        after_s: float = SHOW_PROGRESS_AFTER_S,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, label: str, stream: TextIO, *, hint: str = "") -> None:
         self._label = label
         self._stream = stream
         self._hint = hint
-        self._after_s = after_s
-        self._clock = clock
         self._next: float | None = None
         self._prefix = ""
 
     def update(self, done: int, total: int) -> None:
         """Set the progress to `done` of `total`."""
-        now = self._clock()
+        now = time.monotonic()
         if self._next is None:
-            self._next = now + self._after_s
+            self._next = now + SHOW_PROGRESS_AFTER_S
         if done >= total or now < self._next:
             return
         self._next = now + _REPORT_PERIOD_S
@@ -222,7 +212,6 @@ class ReaderScreen:
         reasoning: how to show the model's reasoning at first.
         signals: the title, the progress and the notifications of the terminal.
         clock: seconds.
-        on_broken: called when the output has no reader any more.
     """
 
     def __init__(
@@ -233,12 +222,11 @@ class ReaderScreen:
         reasoning: ShowReasoning = "fold",
         signals: TerminalSignals | None = None,
         clock: Callable[[], float] = time.monotonic,
-        on_broken: Callable[[], None] | None = None,
     ) -> None:
         self._size = size
         self._signals = signals or TerminalSignals()
         self._clock = clock
-        self._output = TerminalOutput(stream, on_broken)
+        self._output = TerminalOutput(stream)
         self._echo = EchoedLine(self._output.write, lambda: size()[0])
         self._ticker = Ticker(self.tick, _TICK_S)
         self._cleaner = StreamCleaner()
