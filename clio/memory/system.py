@@ -22,7 +22,7 @@ from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes, load_task_types
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, Briefing, Injected
-from clio.memory.retrieval.turn_memory import TurnMemory
+from clio.memory.retrieval.turn_memory import TurnMemory, saved_fragment
 from clio.memory.retrieval.why import WhyReport, report_project_memory
 from clio.memory.store.change_log import Change, Position, ScopeLogs, list_marked, new_change
 from clio.memory.store.memory_store import MemoryStore
@@ -176,6 +176,10 @@ class MemorySystem:
         self._read_log = Position()  # up to where the log was read for limits of the session that were undone
         self.forgotten_now: tuple[MemoryRecord, ...] = ()
         """What the user's present message made clio forget before the model was asked."""
+        self.saved_now: tuple[str, ...] = ()
+        """The facts of the user's present message that clio saved before the model was asked."""
+        self.doubtful_now: tuple[str, ...] = ()
+        """The statements of that message about which clio asks the user whether to save them."""
         self.removed_by_model: set[str] = set()
         """Ids of the memories that the model itself removed while clio runs."""
         self._meaning = SemanticIndex(project, embedder, persist=not incognito, redact=redact, clock=clock)
@@ -336,10 +340,11 @@ class MemorySystem:
         news = self._errors.run(tr("changes of project memory are"), tell, none) if self._inject else []
         turn = self._of_turn
         # A memory that the summary or the prompt already contains would cost its tokens twice.
-        shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given)]
+        shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given), *self.saved_now]
         recall = partial(turn.turn_fragments, text, session, self.scenario, shown) if turn else list[Fragment]
         style = self._errors.run(tr("the style of the answer is"), partial(self._style_fragments, text), none)
-        fragments = [*news, *self._errors.run(tr("memories are"), recall, none), *style]
+        saved = saved_fragment(self.saved_now, self.doubtful_now)
+        fragments = [*news, *saved, *self._errors.run(tr("memories are"), recall, none), *style]
         self._report = WhyReport(
             session=session.id if session else "",
             at=self._clock(),

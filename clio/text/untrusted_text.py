@@ -20,8 +20,9 @@ _REMOVED_CHARACTERS = LazyRegex(
 )
 CLIO_TAGS = tuple(
     "context thread_summary hard_limits lifted_limits stated_limits user_preferences user_instructions "
-    "project_instructions project_knowledge folder_instructions memories withdrawn_memories restored_memories "
-    "hook_note plan_mode plan_approved background_report command_output answer_schema missing_tools".split()
+    "project_instructions project_knowledge folder_instructions memories saved_memories withdrawn_memories "
+    "restored_memories hook_note plan_mode plan_approved background_report command_output answer_schema "
+    "missing_tools".split()
 )
 """The tags around the parts of a request that no page and no source code contains by chance."""
 # Beginnings of tags that clio and chat templates use. Every closing tag and every `<|` counts, too.

@@ -348,7 +348,7 @@ def _save_stated(ctx: CommandContext, text: str, scope: Scope | None) -> Command
         stated = [structs.replace(one, in_project=scope == "project") for one in stated]
     others = set(tokenize(text)) - STOP_WORDS - {word for one in stated for word in tokenize(one.content)}
     with ctx.memory.store.group(f"saved {stated[0].content}"):
-        lines = [save_statements(ctx.memory, stated, make_user_provenance(ctx).session)]
+        lines = [save_statements(ctx.memory, stated, make_user_provenance(ctx).session).line]
         if len(others) >= _MANY_OTHER_WORDS:
             lines.append(remember_text(ctx, join_arguments(["--type", "fact", "--", text])).text)
     return CommandResult(text="\n".join(lines), data={"action": "saved", "statements": [one.content for one in stated]})

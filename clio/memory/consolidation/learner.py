@@ -183,8 +183,16 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
     )
 
 
-def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference], session: str) -> str:
-    """Save statements, and return the line that reports it or why they were not saved; "" for no statements."""
+class SavedStatements(Struct, frozen=True):
+    """What was saved. line: reports it, or why it failed; "" for no statements. facts: the texts of saved facts."""
+
+    line: str
+    facts: tuple[str, ...] = ()
+
+
+def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference], session: str) -> SavedStatements:
+    """Save statements of the user."""
+    facts: list[str] = []
     saved: dict[str, list[str]] = {"project": [], "user": []}
     failed = ""
     said = Provenance(session=session, asserted_by="user")
@@ -199,6 +207,7 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
                         MemoryDraft(content=clean.content, kind="fact", explicit=True), provenance=said
                     )
                     saved["project"].append(done.record.content)
+                    facts.append(done.record.content)
                     continue
                 scope = "project" if one.in_project and not memory.is_foreign else "user"
                 book = memory.project_preferences if scope == "project" else memory.preferences
@@ -211,7 +220,7 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
         if contents
     ]
     remembered = tr("{parts} · /memory undo", parts=" · ".join(parts)) if parts else ""
-    return "; ".join(part for part in (remembered, failed) if part)
+    return SavedStatements("; ".join(part for part in (remembered, failed) if part), tuple(facts))
 
 
 def describe_session_limits(held: Sequence[str]) -> str:
@@ -293,7 +302,7 @@ class Learner:
 
     def before_turn(self, session: Session, text: str) -> None:
         """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
-        self._memory.forgotten_now = ()
+        self._memory.forgotten_now, self._memory.saved_now, self._memory.doubtful_now = (), (), ()
         if not self._auto_remember:
             return
         self._report_silence(text)
@@ -306,6 +315,7 @@ class Learner:
         statements = statements.without(self._lift(session, text))
         self._remember(session.id, statements.certain)
         self._doubtful, self._session = statements.doubtful, session.id
+        self._memory.doubtful_now = tuple(one.content for one in statements.doubtful if one.kind != "rule")
         if statements.held:
             self._memory.hold_limits(statements.held)
             self._tell(describe_session_limits(statements.held))
@@ -485,9 +495,11 @@ class Learner:
         return tuple((question(group), partial(self._remember, session, group)) for group in groups if group)
 
     def _remember(self, session: str, statements: Sequence[StatedPreference]) -> None:
-        if line := save_statements(self._memory, statements, session):
+        saved = save_statements(self._memory, statements, session)
+        self._memory.saved_now += saved.facts
+        if saved.line:
             self._memory.forget_held([one.content for one in statements])
-            self._tell(line)
+            self._tell(saved.line)
 
     def _confirm(self, one: "UnclearCorrection | UnclearRequest") -> None:
         """Do what the user confirmed that a correction or a request to forget is about."""

@@ -59,6 +59,8 @@ _MIN_ENTRY_CHARS = 120
 
 
 SOURCE = "clio's memory"
+_SAVED = "clio has saved this from the message below:"
+_ASKED_ABOUT = "clio asks the user whether to save this:"
 _WITHDRAWN = "The user has removed these statements from memory; do not rely on them:"
 _VALID_AGAIN = "The user has brought these statements back into memory; they hold as if they had never been removed:"
 _REMOVED_BY_MODEL = "You have removed these statements from memory, not the user; the user can restore them:"
@@ -746,6 +748,15 @@ class TurnMemory:
             text, sessions=sessions, session=session, limit=self._near_distance
         ):
             yield _of_turn(turn, own)
+
+
+def saved_fragment(saved: Sequence[str], doubtful: Sequence[str]) -> list[Fragment]:
+    """Return what clio saved of the user's message, and what it asks about, so that the model stores only the rest."""
+    lines = list[str]()
+    for heading, texts in ((_SAVED, saved), (_ASKED_ABOUT, doubtful)):
+        if texts:
+            lines += [heading, *(f"- {make_inert_line(text)}" for text in texts)]
+    return [_make_notice("saved_memories", lines, f"{len(saved)} saved from the message")] if lines else []
 
 
 def _make_notice(name: str, lines: Iterable[str], reason: str) -> Fragment:
