@@ -17,9 +17,10 @@ import pytest
 from clio import __version__
 from clio.config.options import Options
 from clio.context.encodings import Encoding, is_intact
-from clio.entrypoints.doctor import checks, report
-from clio.entrypoints.doctor.checks import Finding
-from clio.entrypoints.doctor.report import collect_findings, fetch_encoding, format_findings, run_doctor
+from clio.entrypoints.doctor import encoding_checks, machine_checks
+from clio.entrypoints.doctor.encoding_checks import fetch_encoding
+from clio.entrypoints.doctor.findings import Finding
+from clio.entrypoints.doctor.report import collect_findings, format_findings, run_doctor
 from clio.errors import ServerFailed, UsageError
 from tests.support.chat_server import ChatServer
 from tests.support.wording import mentions
@@ -164,13 +165,13 @@ def test_missing_or_broken_programs_are_reported(
     tmp_path: Path, project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(checks, "find_ripgrep", lambda: None)
+    monkeypatch.setattr(machine_checks, "find_ripgrep", lambda: None)
     seen = look(env, project, provider="offline")
     assert (seen["git"][0], seen["ripgrep"][0]) == ("note", "note")
     broken = tmp_path / "rg"
     broken.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     broken.chmod(0o755)
-    monkeypatch.setattr(checks, "find_ripgrep", lambda: str(broken))
+    monkeypatch.setattr(machine_checks, "find_ripgrep", lambda: str(broken))
     seen = look(env, project, provider="offline")
     assert seen["ripgrep"][0] == "fix"
     assert "code 3" in seen["ripgrep"][1]
@@ -197,8 +198,8 @@ def test_the_encoding_is_downloaded_on_request(
     server: EncodingServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(report, "O200K", server.encoding)
-    monkeypatch.setattr(report, "ENCODINGS", (server.encoding,))
+    monkeypatch.setattr(encoding_checks, "O200K", server.encoding)
+    monkeypatch.setattr(encoding_checks, "ENCODINGS", (server.encoding,))
     fetched = ("ok", "encodings: o200k_base in ~/.clio/encodings")
     assert look(env, project, fetch=True, provider="offline")["encodings"] == fetched
     path = tmp_path / ".clio" / "encodings" / server.encoding.file_name
@@ -247,7 +248,7 @@ def test_an_unreachable_download_is_one_sentence_and_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     unreachable = Encoding(name="o200k_base", url="http://127.0.0.1:9/o200k_base.tiktoken", sha256="0")
-    monkeypatch.setattr(report, "O200K", unreachable)
+    monkeypatch.setattr(encoding_checks, "O200K", unreachable)
     assert run_doctor(Options(cwd=project, overrides={"provider": "offline"}), env, fetch=True) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fix")]
     assert wrong == [

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from clio.config.options import Options
-from clio.entrypoints.doctor import checks, report
-from clio.entrypoints.doctor.checks import DoctorContext, Finding
+from clio.entrypoints.doctor import data_checks, machine_checks, model_checks, report
+from clio.entrypoints.doctor.findings import DoctorContext, Finding
 from clio.entrypoints.doctor.report import collect_findings
 from clio.entrypoints.setup_files import read_example
 from clio.memory.transcripts.index import FILE, RecallIndex
@@ -136,10 +136,10 @@ def test_what_gc_could_remove(project: Path, home: Path, env: dict[str, str], mo
     def is_note(found: list[tuple[str, str]]) -> bool:
         return found[0][0] == "note" and mentions(found[0][1], freed, "clio gc")
 
-    monkeypatch.setattr(checks, "MANY_UNFINISHED", 2)
+    monkeypatch.setattr(data_checks, "MANY_UNFINISHED", 2)
     assert is_note(lines(look(project, env), "space"))
-    monkeypatch.setattr(checks, "MANY_UNFINISHED", 3)
-    monkeypatch.setattr(checks, "MUCH_BYTES", 2_999)
+    monkeypatch.setattr(data_checks, "MANY_UNFINISHED", 3)
+    monkeypatch.setattr(data_checks, "MUCH_BYTES", 2_999)
     assert is_note(lines(look(project, env), "space"))
     assert tree(project.parent) == before
 
@@ -187,13 +187,13 @@ def test_permissions_of_keys_and_of_the_home_folder(project: Path, env: dict[str
 def test_a_full_disk_is_reported(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for free, mark in ((50_000_000, "fix"), (500_000_000, "note"), (5_000_000_000, "ok")):
         usage = shutil._ntuple_diskusage(10**12, 0, free)  # pyright: ignore
-        monkeypatch.setattr(checks.shutil, "disk_usage", lambda _, usage=usage: usage)
+        monkeypatch.setattr(data_checks.shutil, "disk_usage", lambda _, usage=usage: usage)
         assert lines(look(project, env), "disk")[0][0] == mark
 
 
 def test_missing_or_old_packages(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ["rich>=999", "no-such-package", "msgspec>=0.1", "usearch>=999; extra == 'hnsw'"]
-    monkeypatch.setattr(checks.metadata, "requires", lambda _: wanted)
+    monkeypatch.setattr(machine_checks.metadata, "requires", lambda _: wanted)
     rich = metadata.version("rich")
     assert lines(look(project, env), "packages") == [
         ("fix", f"packages: rich {rich} is installed, and clio needs 999 or later; pip install 'rich>=999'"),
@@ -215,10 +215,10 @@ def test_features_missing_in_a_python_version(
     words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checks, "has_grammar", lambda: False)
-    monkeypatch.setattr(checks.sys, "version_info", version)
+    monkeypatch.setattr(machine_checks, "has_grammar", lambda: False)
+    monkeypatch.setattr(machine_checks.sys, "version_info", version)
     context: DoctorContext = None  # type: ignore[assignment]  # neither check looks at it
-    [python], [grammar] = list(checks.check_python(context)), list(checks.check_grammar(context))
+    [python], [grammar] = list(machine_checks.check_python(context)), list(machine_checks.check_grammar(context))
     assert (python.mark, grammar.mark) == marks
     assert words in grammar.line
     if python.mark == "note":
@@ -280,7 +280,7 @@ def test_a_file_system_without_locks_is_reported(
 def test_the_sandbox_is_named(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     ((mark, line),) = lines(look(project, env, provider="offline", sandbox="seatbelt"), "sandbox")
     assert mark == "fix" and line.endswith("start clio with --sandbox auto or off")
-    monkeypatch.setattr(checks, "_CONTAINER", ())
+    monkeypatch.setattr(machine_checks, "_CONTAINER", ())
     ((mark, line),) = lines(look(project, env, provider="offline", approve="all"), "sandbox")
     assert mark == "note" and mentions(line, "sandbox:", "off")
     assert "clio --sandbox auto" in line
@@ -340,7 +340,7 @@ def test_an_unreachable_or_silent_server(project: Path, env: dict[str, str], mon
 
     unreachable = lines(look(project, env, base_url="http://127.0.0.1:9/v1", model="tiny"), "server")[0]
     assert unreachable[0] == "fix" and "connection refused" in unreachable[1]
-    monkeypatch.setattr(report, "SERVER_LIMIT_S", 0.3)
+    monkeypatch.setattr(model_checks, "SERVER_LIMIT_S", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -364,7 +364,7 @@ def test_a_pipe_instead_of_a_file_is_one_line(project: Path, env: dict[str, str]
 def test_a_hanging_check_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
     monkeypatch.setattr(report, "ALL_CHECKS_LIMIT_S", 0.5)
-    monkeypatch.setattr(checks, "read_regular", lambda *_, **__: ended.wait(60))
+    monkeypatch.setattr(data_checks, "read_regular", lambda *_, **__: ended.wait(60))
     (project / ".clio" / "ltm.json").write_text("{}", encoding="utf-8")
     found = look(project, env)
     ended.set()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clio.config.options import Options
-from clio.entrypoints.doctor.checks import Finding
+from clio.entrypoints.doctor.findings import Finding
 from clio.entrypoints.doctor.report import collect_findings
 from tests.entrypoints.repl_support import clio, make_place
 from tests.support.chat_server import error, text

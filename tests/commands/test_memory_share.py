@@ -18,7 +18,8 @@ from clio.config.project_links import trust_team
 from clio.config.show import describe_withheld
 from clio.config.trust import should_ask_for_trust, trust_project
 from clio.entrypoints import project_setup
-from clio.entrypoints.doctor.checks import DoctorContext, check_team
+from clio.entrypoints.doctor.data_checks import check_team
+from clio.entrypoints.doctor.findings import DoctorContext
 from clio.memory.consolidation.runner import copy_stores
 from clio.memory.portability.data_files import list_file_sets, summarize_file_sets, wipe
 from clio.memory.portability.export import MemoryPaths, make_bundle

@@ -23,7 +23,7 @@ for mode in ("ask", "edits", "all", "plan"):
         verdict = policy.judge(RunCommand(command=command, cwd=Path.cwd()))
         assert isinstance(verdict, Deny if mode == "plan" or command == "rm -rf /" else Ask), (mode, command, verdict)
         assert isinstance(verdict, Deny) or verdict.rule is None
-from clio.entrypoints.doctor.checks import check_grammar
+from clio.entrypoints.doctor.machine_checks import check_grammar
 [line] = check_grammar(None)
 print(line)
 """

@@ -14,7 +14,7 @@ import pytest
 from clio.checks.turn_checks import _read_lines as read_checked_lines
 from clio.config.project_links import WORKTREE_MARK, find_worktree_link
 from clio.entrypoints.completions.listing import KINDS
-from clio.entrypoints.doctor.checks import _read_head
+from clio.entrypoints.doctor.data_checks import _read_head
 from clio.git.repository import _hash_hook
 from clio.readonly_git import describe_blocking_file
 from clio.sandbox.fence import _look, iter_git_folders
