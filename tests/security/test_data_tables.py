@@ -6,7 +6,7 @@ import pytest
 from msgspec import Struct
 
 from clio.errors import UserError
-from clio.security import command_policy, data_tables, deny_rules, outside_changes, shared_data, system_changes
+from clio.security import command_rules, data_tables, deny_rules, outside_changes, shared_data, system_changes
 from clio.security.data_tables import ByName, WordSet, load_tables
 from clio.security.redaction.secret_patterns import TOKENS
 from clio.text.lazy_regex import LazyRegex
@@ -16,7 +16,7 @@ TABLES: dict[str, Struct | tuple[Struct, ...]] = {
     "everyday_calls": shared_data._CALLS,
     "outside_changes": outside_changes._TABLES,
     "program_options": deny_rules._TABLES,
-    "safe_arguments": command_policy._SAFE_ARGUMENTS,
+    "safe_arguments": command_rules._SAFE_ARGUMENTS,
     "shared_data": shared_data._TABLES,
     "system_changes": system_changes._TABLES,
     "token_patterns": TOKENS,

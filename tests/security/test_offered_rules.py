@@ -7,7 +7,7 @@ import pytest
 
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Policy
-from clio.security.command_policy import SAFE_WORD
+from clio.security.command_rules import SAFE_WORD
 from tests.support.rows import each_row
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")

@@ -3,8 +3,8 @@
 import pytest
 
 from clio.security.actions import read_rule
-from clio.security.command_policy import is_allowed_by_rule, suggest_rule
 from clio.security.command_risk import assess_command
+from clio.security.command_rules import is_allowed_by_rule, suggest_rule
 from clio.security.deny_rules import match_deny
 from clio.security.shell.parser import parse_command_line
 from tests.support.rows import each_row
