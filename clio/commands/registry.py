@@ -26,6 +26,7 @@ from clio.commands.config_commands import CONFIG
 from clio.commands.context_commands import CONTEXT, LAST
 from clio.commands.cost_commands import COST
 from clio.commands.extension_commands import AGENTS, HOOKS, SKILLS
+from clio.commands.feedback_commands import FEEDBACK
 from clio.commands.git_commands import GIT
 from clio.commands.job_commands import JOBS
 from clio.commands.loop_commands import LOOP
@@ -38,7 +39,7 @@ from clio.commands.preference_commands import PREFS, SCENARIO
 from clio.commands.schedule_commands import SCHEDULE
 from clio.commands.session_commands import SESSION
 from clio.commands.settings_commands import APPROVE, GENERAL, MODEL, THEME
-from clio.commands.style_commands import FEEDBACK, STYLE
+from clio.commands.style_commands import STYLE
 from clio.commands.undo_commands import CHECKPOINT
 from clio.config.command_line import COMMANDS as SHELL_COMMANDS
 from clio.config.command_line import find_subcommand

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from clio.commands.feedback_commands import parse_quick_rating
 from clio.commands.registry import complete_command_line
-from clio.commands.style_commands import parse_quick_rating
 from tests.commands.answers import answer, bucket, make_answering_harness
 from tests.commands.harness import Harness, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place

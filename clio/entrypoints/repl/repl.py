@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from clio.app import App
     from clio.commands.command import ExpandCommand, RepeatMessage
-    from clio.commands.style_commands import QuickRating
+    from clio.commands.feedback_commands import QuickRating
     from clio.entrypoints.repl.commands import CommandRunner
     from clio.entrypoints.repl.repetition import RepetitionTimer
     from clio.entrypoints.repl.user_programs import LastPager, TypedCommands
@@ -102,7 +102,7 @@ class LineHints:
         app = self._app()
         if app is None or not text.startswith(("+", "-", "−")):
             return None
-        from clio.commands.style_commands import parse_quick_rating
+        from clio.commands.feedback_commands import parse_quick_rating
 
         messages = app.session.messages
         return parse_quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
