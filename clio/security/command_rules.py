@@ -22,11 +22,7 @@ from clio.security.command_risk import (
 )
 from clio.security.data_tables import WordSet, load_tables
 from clio.security.deny_rules import KNOWN_SUBCOMMANDS
-from clio.security.shell.command_line import (
-    SimpleCommand,
-    Word,
-    word_set,
-)
+from clio.security.shell.command_line import SimpleCommand, Word, word_set
 from clio.security.shell.wrappers import SHELLS, find_git_subcommand
 
 SAFE_WORD = "<safe>"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from clio.config.trust import SEAL_NAME
-from clio.context.window import ShortTerm, SummaryMessage
+from clio.context.summary_message import SummaryMessage
+from clio.context.window_messages import WindowMessages
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.state import Trim
 from clio.sessions.store import FOREIGN_NOTICE, OwnSessions, SessionStore
@@ -177,7 +178,7 @@ def test_the_summary_of_a_foreign_session_says_nothing_of_what_the_user_asked(pr
     session = store.open(ID, persist=False)
     session.append(UserMessage(content="explain the harbour"))
     session.append(AssistantMessage(content="It is deep."))
-    head = SummaryMessage(session, ShortTerm(session), TokenEstimator())
+    head = SummaryMessage(session, WindowMessages(session), TokenEstimator())
     assert head.task() == "explain the harbour"
     whole = head.whole(Trim(handle="t1", dropped=tuple(one.id for one in session.messages)))
     assert [ask.text for ask in whole.requests] == ["explain the harbour"]

@@ -19,13 +19,7 @@ from clio.context.encodings import (
     is_intact,
     list_encoding_folders,
 )
-from clio.entrypoints.doctor.findings import (
-    DoctorContext,
-    Finding,
-    make_note,
-    make_ok,
-    make_problem,
-)
+from clio.entrypoints.doctor.findings import DoctorContext, Finding, make_note, make_ok, make_problem
 from clio.errors import ServerFailed
 from clio.storage.files import make_folder, write_atomic
 from clio.text.translation import mark, tr

@@ -7,13 +7,7 @@ from collections.abc import Iterator
 from clio.agent.model_choice import EffortChoices
 from clio.agent.spending import SpendingLimitReached, open_spending
 from clio.config.loaded import LoadedConfig
-from clio.entrypoints.doctor.findings import (
-    DoctorContext,
-    Finding,
-    make_note,
-    make_ok,
-    make_problem,
-)
+from clio.entrypoints.doctor.findings import DoctorContext, Finding, make_note, make_ok, make_problem
 from clio.errors import ClioError, ConfigError
 from clio.messages import Usage, UserMessage
 from clio.providers.base import AUTO, CONNECT_MODEL, NO_MODEL, ChatRequest, ListsModels, ModelLimits, Provider

@@ -16,12 +16,7 @@ from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
 from clio.entrypoints.doctor import data_checks, machine_checks, setup_checks
 from clio.entrypoints.doctor.encoding_checks import check_encodings, fetch_encodings
-from clio.entrypoints.doctor.findings import (
-    Check,
-    DoctorContext,
-    Finding,
-    make_problem,
-)
+from clio.entrypoints.doctor.findings import Check, DoctorContext, Finding, make_problem
 from clio.entrypoints.doctor.model_checks import ask_live, check_model
 from clio.errors import ClioError, ConfigError, UsageError
 from clio.text.translation import mark, tr, tr_count

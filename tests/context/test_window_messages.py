@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from clio.context.window import ShortTerm, clean_message, strip_markup
+from clio.context.window_messages import WindowMessages, clean_message, strip_markup
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.rows import each_row
 
 
-def session_with(tmp_path: Path, messages: list[Message]) -> ShortTerm:
+def session_with(tmp_path: Path, messages: list[Message]) -> WindowMessages:
     session = SessionStore(tmp_path / ".clio" / "sessions").new(tmp_path)
     for message in messages:
         session.append(message)
-    return ShortTerm(session)
+    return WindowMessages(session)
 
 
 @each_row(
