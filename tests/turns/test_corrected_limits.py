@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from clio.agent.user_interface import Notice
 from clio.memory.consolidation.runner import run_consolidation
 from tests.support.chat_server import text
 from tests.support.harness import Harness
@@ -127,6 +128,25 @@ def test_prohibitions_and_answers_need_no_confirmation(
         await harness.turn(later)
         assert contents(harness) == before
         assert not harness.app.learner.pop_suggestions()
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_rule_in_another_session_replaces_the_former_one_and_the_notice_names_it(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn("always answer in English")
+        await harness.app.close()
+        harness.app = harness.build()
+        await harness.turn("answer in German from now on")
+        assert contents(harness) == ["answer in German"]
+        assert any("instead of “always answer in English”" in notice.text for notice in harness.seen(Notice))
+        assert "always answer in English" not in last_words(harness, "user_preferences")
+        assert "answer in German" in last_words(harness, "user_preferences")
+        harness.app.memory.undo()
+        assert contents(harness) == ["always answer in English"]
         await harness.app.close()
 
     asyncio.run(run())

@@ -254,14 +254,17 @@ def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> 
     scenarios = (one.scenario,) if one.scenario else ()
     explicit = one.kind == "rule"
     score = one.score if one.score is not None else 9.0
-    record = preferences.add(
+    saved = preferences.add(
         one.content, f"said: {one.quote[:200]}", score, scenarios=scenarios, explicit=explicit, provenance=said
-    ).record
+    )
+    record, before = saved.record, saved.other
     now = record.score if record.score is not None else score
     opinion = describe_score(now) if one.kind in ("dislike", "preference") else "preference"
     kind = "hard limit" if now <= HARD_LIMIT_SCORE else "rule" if explicit else opinion
     where = tr(", for {scenario}", scenario=one.scenario) if one.scenario else ""
-    return f"{record.content} ({tr(kind)}{where})"
+    is_other = before is not None and before.content.casefold() != record.content.casefold()
+    instead = tr(", instead of “{content}”", content=before.content) if before and is_other else ""
+    return f"{record.content} ({tr(kind)}{where}{instead})"
 
 
 Suggestion = tuple[str, Callable[[], None]]

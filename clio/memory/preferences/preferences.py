@@ -79,6 +79,12 @@ def extract_subject(item: str) -> str:
     return " or ".join(sorted(choice.groups())) if choice else words
 
 
+def _start_of_order(item: str) -> str:
+    """Return the first word of a rule: "answer" for "always answer in English"."""
+    words = " ".join(item.casefold().split())
+    return (_ALWAYS.sub("", words, count=1) if _ALWAYS.match(words) else words).partition(" ")[0]
+
+
 def as_order(item: str) -> str:
     """Return a hard limit as an order: "never: emojis" for "emojis"; an order is returned unchanged."""
     return item if stance_of(item) is not None or item[:5].lower() == "only " else f"never: {item}"
@@ -179,13 +185,16 @@ class Preferences:
         """Save a preference, or reinforce the existing one with the same text, ignoring case and white space.
 
         A rule (`explicit`) also replaces a preference with the same subject, as "never use tabs" replaces "tabs" and
-        "always use tabs". Reinforcing sets the score to that of a rule, and moves it towards an inferred one; an
-        inferred preference does not change the score of a rule. What the user now likes instead replaces the earlier
-        preference, and a liking replaces a dislike. Keywords and scenarios are added to the existing ones.
+        "always use tabs", and one with another value, as "answer in German" replaces "answer in English". Reinforcing
+        sets the score to that of a rule, and moves it towards an inferred one; an inferred preference does not change
+        the score of a rule. What the user now likes instead replaces the earlier preference, and a liking replaces a
+        dislike. Keywords and scenarios are added to the existing ones.
         """
         content, score = check_content(item), _score(score)
-        known = self._named(content) or (self._same_thing(content) if explicit else None)
         is_users = provenance is not None and provenance.asserted_by == "user"
+        known = self._named(content) or (self._same_thing(content) if explicit else None)
+        if known is None and explicit and is_users:
+            known = self._former_rule(content)
         opposite = self._opposite(content, reason) if known is None and is_users and not explicit else None
         known = known or opposite
         tags = tuple(self._scenarios.resolve(name) for name in clean_tags(scenarios))
@@ -390,6 +399,27 @@ class Preferences:
         wanted = extract_subject(item)
         found = [record for record in self._records() if extract_subject(record.content) == wanted]
         return max(found, key=lambda record: record.explicit) if found else None
+
+    def _former_rule(self, item: str) -> MemoryRecord | None:
+        """Return the user's rule to which a new one gives another value: "answer in English", "answer in German".
+
+        Both begin with the same word. A prohibition replaces none, since what two of them exclude is never one value.
+        """
+        from clio.memory.store.deduplication import is_stated_by_user, is_successor
+
+        if stance_of(item) == "never":
+            return None
+        start = _start_of_order(item)
+        found = [
+            one
+            for one in self._records()
+            if one.explicit
+            and is_stated_by_user(one)
+            and stance_of(one.content) != "never"
+            and _start_of_order(one.content) == start
+            and is_successor(one.content, item)
+        ]
+        return found[0] if len(found) == 1 else None
 
     def _weigh(self, record: MemoryRecord, now: float) -> Weighed:
         score = DEFAULT_SCORE * record.importance if record.score is None else record.score

@@ -8,6 +8,7 @@ from clio.errors import UserError
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskType, TaskTypes
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
+from clio.memory.store.record import Provenance
 from clio.memory.store.typed_store import TypedStore
 from clio.text.scoring import DAY_S
 from tests.support.clock import Clock
@@ -54,6 +55,54 @@ def test_an_order_to_use_one_of_two_things_replaces_the_earlier_one(preferences:
     for order in ("use uv, not pip", "use tabs, not spaces", later):
         preferences.add(order, score=0.5, explicit=True)
     assert {one.record.content for one in preferences.all()} == {later, "use tabs, not spaces"}
+
+
+BY_USER = Provenance(session="s", asserted_by="user")
+
+
+@pytest.mark.parametrize(
+    ("before", "later"),
+    [
+        ("always answer in English", "answer in German"),
+        ("use double quotes", "use single quotes instead of double quotes"),
+        ("keep commit messages under 60 characters", "keep commit messages under 72 characters"),
+        ("réponds toujours en français", "réponds toujours en anglais"),
+    ],
+)
+def test_a_rule_with_another_value_replaces_the_earlier_one_of_the_user(
+    preferences: Preferences, before: str, later: str
+) -> None:
+    first = preferences.add(before, score=10.0, explicit=True, provenance=BY_USER)
+    done = preferences.add(later, score=0.5, explicit=True, provenance=BY_USER)
+    assert (done.record.id, done.other and done.other.content) == (first.record.id, before)
+    assert [(one.record.content, one.score) for one in preferences.all()] == [(later, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("before", "later"),
+    [
+        ("always answer in English", "write commit messages in German"),
+        ("always answer in English", "always answer in one sentence"),
+        ("never touch setup.py", "don't touch setup.py, fix the bug in a.py"),
+        ("never push to main", "never push to release"),
+        ("always run ruff before committing", "always run pytest before committing"),
+        ("tests/ is read-only", "docs/ is read-only"),
+        ("use httpx instead of requests", "use uv instead of pip"),
+        ("ask me before pushing", "ask me before committing"),
+    ],
+)
+def test_a_rule_about_another_thing_stays_beside_the_earlier_one(
+    preferences: Preferences, before: str, later: str
+) -> None:
+    for rule in (before, later):
+        preferences.add(rule, score=0.5, explicit=True, provenance=BY_USER)
+    assert {one.record.content for one in preferences.all()} == {before, later}
+
+
+def test_a_rule_of_the_model_replaces_none_of_the_user(preferences: Preferences) -> None:
+    preferences.add("always answer in English", score=10.0, explicit=True, provenance=BY_USER)
+    preferences.add("answer in German", score=10.0, explicit=True, provenance=Provenance(asserted_by="model"))
+    assert {one.record.content for one in preferences.all()} == {"always answer in English", "answer in German"}
 
 
 def test_a_rule_about_something_else_is_added(preferences: Preferences) -> None:
