@@ -112,9 +112,7 @@ def _format_time(seconds: float) -> str:
 
 def _get_source(record: MemoryRecord) -> str:
     """Return the `source` field of the preferences document: "manual" if the user gave it, else "analysis"."""
-    if record.provenance is None or record.provenance.asserted_by == "user":
-        return "manual"
-    return "analysis"
+    return "manual" if record.is_stated_by_user else "analysis"
 
 
 def find_weighed(preferences: Preferences, id: str) -> Weighed:

@@ -208,7 +208,7 @@ def _make_memory_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
         "scope": scope,
         "created": record.created,
         "updated": record.updated,
-        "asserted_by": record.provenance.asserted_by if record.provenance else "unknown",
+        "asserted_by": record.author or "unknown",
     }
 
 

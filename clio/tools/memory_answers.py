@@ -221,7 +221,7 @@ def get_subject(call: MemoryCall, old: MemoryRecord | None) -> tuple[str, ...]:
     old: the memory that the call updates; what the user stated of it need not be stated again.
     """
     text, impact, path = call.text, call.impact, call.path
-    if old is not None and not _is_stated_by_user(old):
+    if old is not None and not old.is_stated_by_user:
         text, impact, path = text or old.content, impact or old.impact, path or old.context
     is_advice = not (call.steps or call.solution)
     return ("" if is_advice else text, impact, path.strip("*/"))
@@ -308,7 +308,7 @@ def _refuse_change_of_statement(record: MemoryRecord, call: MemoryCall, provenan
 
     A lower confidence or importance would have it pruned.
     """
-    if _is_stated_by_user(record) and call.given - {"ids", "examples"} and provenance.asserted_by != "user":
+    if record.is_stated_by_user and call.given - {"ids", "examples"} and provenance.asserted_by != "user":
         raise ToolRetry(
             f"{shorten_record_id(record)} was stated by the user and can only be replaced by a statement of the user",
             "ask the user",
@@ -413,7 +413,7 @@ FROM_USER, UNVERIFIED = "from the user", "unverified"
 
 
 def _describe_author(record: MemoryRecord) -> str:
-    match record.provenance.asserted_by if record.provenance is not None else "":
+    match record.author:
         case "user":
             return FROM_USER
         case "tool":
@@ -661,20 +661,13 @@ def recall_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 
 def refuse_statements_of_user(records: Iterable[MemoryRecord]) -> None:
     """Raise ToolRetry if the user stated one of the memories that a model wants to remove."""
-    if stated := [shorten_record_id(record) for record in records if _is_stated_by_user(record)]:
+    if stated := [shorten_record_id(record) for record in records if record.is_stated_by_user]:
         ids = " ".join(stated)
         raise ToolRetry(
             f"{', '.join(stated)} {'was' if len(stated) == 1 else 'were'} stated by the user, and only the user can "
             f"remove {'it' if len(stated) == 1 else 'them'}",
             f"ask them to run /memory forget {ids}",
         )
-
-
-def _is_stated_by_user(record: MemoryRecord) -> bool:
-    """Whether only a statement of the user may change the text. A preference without an author is the user's."""
-    if record.provenance is None:
-        return record.kind == "preference"
-    return record.provenance.asserted_by == "user"
 
 
 def _asks_to_forget(message: str, record: MemoryRecord) -> bool:

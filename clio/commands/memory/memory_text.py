@@ -86,7 +86,12 @@ FRESHNESS_LABELS: dict[Freshness, str] = {
     "gone": "gone",
 }
 AUTHOR_LABELS = {"user": "you", "model": mark("the model"), "tool": "a tool", "unknown": "unknown"}
-_LONG_AUTHOR_LABELS = {"user": "you", "model": mark("the model"), "tool": mark("a tool's result, word for word")}
+_LONG_AUTHOR_LABELS = {
+    "user": "you",
+    "model": mark("the model"),
+    "tool": mark("a tool's result, word for word"),
+    "": "unknown",
+}
 _SNIPPET_CHARS, _BEFORE_MATCH_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
 _NAMED, _NAMED_CHARS = 3, 50
 """Memories that an error about an unknown id names, and the characters shown of each."""
@@ -364,9 +369,9 @@ def shorten_key(key: str) -> str:
 
 def describe_author(entry: MemoryRecord) -> str:
     """Return who stated the memory; "unknown" if the file does not say."""
-    if entry.by and (entry.provenance is None or entry.provenance.asserted_by == "user"):
+    if entry.by and entry.author in ("user", ""):
         return entry.by
-    author = tr(_LONG_AUTHOR_LABELS[entry.provenance.asserted_by]) if entry.provenance else tr("unknown")
+    author = tr(_LONG_AUTHOR_LABELS[entry.author])
     return tr("{author}, in a session of {by}", author=author, by=entry.by) if entry.by else author
 
 

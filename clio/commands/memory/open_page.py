@@ -25,7 +25,6 @@ from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance
 from clio.memory.store.versions import Version
 from clio.storage.files import make_ignored_folder, write_atomic
 from clio.text.formatting import format_bytes
-from clio.text.scoring import HARD_LIMIT_SCORE
 from clio.text.translation import mark, tr, tr_count
 
 _NO_BROWSER = "--no-browser"
@@ -185,11 +184,10 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
 
 
 def _make_record_data(ctx: CommandContext, record: MemoryRecord, sessions: dict[str, str]) -> dict[str, Any]:
-    is_limit = record.kind == "preference" and record.score is not None and record.score <= HARD_LIMIT_SCORE
     session = record.provenance.session if record.provenance else ""
     return {
         "id": record.id,
-        "kind": "limit" if is_limit else record.kind,
+        "kind": "limit" if record.is_limit else record.kind,
         "is_named": False,
         "text": _format_text(record),
         "by": describe_author(record),

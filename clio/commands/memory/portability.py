@@ -51,12 +51,11 @@ from clio.memory.portability.export import (
 from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
 from clio.memory.store.ltm_objects import read_imported_document
 from clio.memory.store.memory_store import SCOPES
-from clio.memory.store.record import MemoryRecord, Provenance
+from clio.memory.store.record import Provenance
 from clio.memory.store.typed_store import Scope
 from clio.sessions.state import SessionInfo
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_stored_time
-from clio.text.scoring import HARD_LIMIT_SCORE
 from clio.text.translation import mark, tr, tr_count
 
 WHAT = {
@@ -321,13 +320,7 @@ def _make_import_table(taken: tuple[ImportCounts, ...]) -> Table:
 def _count_rules(bundle: Bundle, scope: Scope | None) -> int:
     """Return how many preferences of the bundle are valid rules or hard limits."""
     part = bundle.memories.user.records if bundle.memories and scope != "project" else ()
-    return sum(record.is_live and _is_rule(record) for record in part)
-
-
-def _is_rule(record: MemoryRecord) -> bool:
-    return record.kind == "preference" and (
-        record.explicit or (record.score is not None and record.score <= HARD_LIMIT_SCORE)
-    )
+    return sum(one.is_live and one.kind == "preference" and (one.explicit or one.is_limit) for one in part)
 
 
 def _parse_import_scope(given: ParsedArguments) -> Scope | None:

@@ -20,7 +20,7 @@ from clio.errors import NewerDocument, StorageError
 from clio.memory.portability.data_files import list_file_sets
 from clio.memory.portability.export import MemoryPaths
 from clio.memory.store.ltm_codec import decode_ltm
-from clio.memory.store.typed_codec import FORMAT as MEMORIES
+from clio.memory.store.typed_store import FORMAT as MEMORIES
 from clio.memory.team.share import Sharing
 from clio.memory.transcripts.database import VERSION
 from clio.memory.transcripts.index import FILE

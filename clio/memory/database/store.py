@@ -33,7 +33,7 @@ from clio.memory.database.search import (
 )
 from clio.memory.retrieval.retriever import search_project
 from clio.memory.statement_relation import mask_digits
-from clio.memory.store.change_log import Change, ChangeLog, Logged
+from clio.memory.store.change_log import Change, ChangeLog, FormerVersion, Logged, read_formers
 from clio.memory.store.deduplication import merge_records
 from clio.memory.store.memory_index import MemoryIndex, Ranked, indexed_terms, rank_records, rank_without_query
 from clio.memory.store.memory_store import MemoryStore
@@ -52,12 +52,12 @@ from clio.memory.store.record import (
     normalize_for_comparison,
     shorten_content,
 )
-from clio.memory.store.typed_codec import FormerVersion, JournalLine, read_formers
 from clio.memory.store.typed_store import (
     DEFAULT_LIMIT,
     MIN_PREFIX_CHARS,
     Compacted,
     Decide,
+    JournalLine,
     Scope,
     TypedStore,
     may_mean,

@@ -14,8 +14,7 @@ from clio.memory.database.store import PROJECT_OWNER, DatabaseTypedStore, Work, 
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_codec import LtmDocument, set_handle, to_raw, write_ltm
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Redact, redact_record
-from clio.memory.store.typed_codec import FORMAT, VERSION, JournalLine
-from clio.memory.store.typed_store import Scope
+from clio.memory.store.typed_store import FORMAT, VERSION, JournalLine, Scope
 from clio.storage.files import make_folder
 from clio.storage.jsonl import append_lines
 from clio.text.formatting import format_count

@@ -9,13 +9,12 @@ from msgspec import Raw, Struct, structs
 
 import clio
 from clio.errors import UserError
-from clio.memory.store.change_log import LOG_NAME, ChangeLog
+from clio.memory.store.change_log import LOG_NAME, ChangeLog, encode_former
 from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.ltm_objects import ArchivedMemory
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryRecord, Note, Redact, redact_json, redact_note, redact_record
-from clio.memory.store.typed_codec import encode_former
 from clio.memory.store.typed_store import Scope, TypedStore
 from clio.memory.store.versions import EndedVersion
 from clio.storage.documents import (

@@ -31,8 +31,8 @@ from clio.memory.portability.export import (
 )
 from clio.memory.preferences.preferences import extract_subject
 from clio.memory.preferences.task_types import parse_task_types
-from clio.memory.store.change_log import End, ScopeLogs
-from clio.memory.store.deduplication import find_nearest_memory, get_trust
+from clio.memory.store.change_log import End, FormerVersion, ScopeLogs, decode_former
+from clio.memory.store.deduplication import find_nearest_memory
 from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, get_provenance
 from clio.memory.store.ltm_objects import ArchivedMemory, import_document, read_imported_document
 from clio.memory.store.ltm_store import LongTermMemory
@@ -52,8 +52,7 @@ from clio.memory.store.record import (
     redact_record,
     strip_use,
 )
-from clio.memory.store.typed_codec import FormerVersion, JournalLine, decode_former
-from clio.memory.store.typed_store import Scope, TypedStore
+from clio.memory.store.typed_store import JournalLine, Scope, TypedStore
 from clio.memory.store.versions import EndedVersion, make_ended_change
 from clio.memory.styles.style_state import FORMAT, StyleState
 from clio.memory.styles.trajectories import RatingLine, Trajectories
@@ -203,7 +202,7 @@ class _RecordMerge:
         """Merge a record that exists here with the same id."""
         if _strip_use(old) == _strip_use(new):
             self.count("known")
-        elif get_trust(new) < get_trust(old) or new.updated <= old.updated:
+        elif new.trust < old.trust or new.updated <= old.updated:
             self.count("kept")
         else:
             self._put[new.id] = structs.replace(
@@ -225,7 +224,7 @@ class _RecordMerge:
         elif is_same:
             self._known_as[new.id] = old.id
             self.count("known")
-        elif get_trust(new) >= get_trust(old) and new.updated > old.updated:
+        elif new.trust >= old.trust and new.updated > old.updated:
             self._put[old.id] = structs.replace(old, superseded_by=new.id, updated=self._now)
             self._add(new)
         else:

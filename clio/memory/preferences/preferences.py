@@ -287,7 +287,7 @@ class Preferences:
 
     def hard_limits(self) -> list[MemoryRecord]:
         """Return all hard limits, the oldest first, whatever their scenario and weight."""
-        found = [record for record in self._records() if record.score is not None and record.score <= HARD_LIMIT_SCORE]
+        found = [record for record in self._records() if record.is_limit]
         return sorted(found, key=lambda record: (record.created, record.id))
 
     def apply(self, ids: Sequence[str]) -> list[tuple[str, Touch]]:
@@ -622,8 +622,7 @@ def _is_rule(one: Weighed) -> bool:
 def _words(record: MemoryRecord) -> str:
     """Return the text of a preference, truncated; what a tool or only the model stated is marked as unverified."""
     words = truncate(make_inert_line(record.content), MAX_ITEM_CHARS)
-    by = record.provenance.asserted_by if record.provenance is not None else ""
-    if by == "tool":
+    if record.author == "tool":
         return f"quoted from a tool, unverified: {quote_inert(words)}"
     return f"{words} [{NOTED_BY_MODEL}]" if record.is_noted_by_model else words
 

@@ -157,7 +157,7 @@ def make_line(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshne
     """Return a memory as one line of a block. A text that came from a tool is quoted, so that it is not obeyed."""
     freshness_note = _FRESHNESS_NOTES.get(freshness.get(entry.id, "unbound"), "")
     note = f" [helped {entry.times} times]" if entry.kind == "solution" and entry.times > 1 else ""
-    is_quotation = entry.provenance is not None and entry.provenance.asserted_by == "tool"
+    is_quotation = entry.author == "tool"
     if not note and not is_quotation and (trust := describe_trust(entry)):
         note = f" [{trust}]"
     max_chars = MAX_ENTRY_CHARS - len(note) - len(freshness_note)
@@ -236,8 +236,7 @@ def describe_trust(record: MemoryRecord) -> str:
         sources = (record.provenance, *record.confirmations)
         sessions = {source.session for source in sources if source and source.session and source.asserted_by != "tool"}
         return f"confirmed in {max(len(sessions), 2)} sessions"
-    is_users = record.provenance is None or record.provenance.asserted_by == "user"
-    return "" if is_users or record.confirmations else "unverified"
+    return "" if record.author in ("user", "") or record.confirmations else "unverified"
 
 
 _WILDCARDS = frozenset("*?[")

@@ -32,7 +32,6 @@ from clio.memory.store.record import NOTED_BY_MODEL, MemoryRecord, Provenance
 from clio.text.formatting import split_passages
 from clio.text.scoring import (
     DAY_S,
-    HARD_LIMIT_SCORE,
     MAX_DISTANCE,
     RRF_K,
     TIER_WEIGHTS,
@@ -612,7 +611,6 @@ def of_record(record: MemoryRecord, now: float, drift: str = "", hit: Ranked | N
         hit: the result of the typed-memory document's own formula, whose numbers are reported among the signals.
     """
     is_preference = record.kind == "preference"
-    is_limit = is_preference and record.score is not None and record.score <= HARD_LIMIT_SCORE
     doubt = "what other sources say" if record.is_variant else ""
     signals = {"importance": record.importance}
     if hit is not None:
@@ -625,8 +623,8 @@ def of_record(record: MemoryRecord, now: float, drift: str = "", hit: Ranked | N
         source="preference" if is_preference else "memory",
         id=record.id,
         text=render_text(record),
-        kind="limit" if is_limit else record.kind,
-        said_by=record.provenance.asserted_by if record.provenance else "",
+        kind="limit" if record.is_limit else record.kind,
+        said_by=record.author,
         keywords=record.keywords,
         when=record.updated or record.created,
         where=_place(record.provenance),

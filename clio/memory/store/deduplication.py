@@ -22,6 +22,7 @@ from clio.memory.statement_relation import (
     telling_terms,
     topic_terms,
 )
+from clio.memory.store.change_log import FormerVersion, make_former
 from clio.memory.store.ltm_codec import normalize_rule_path, normalize_text
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.record import (
@@ -38,7 +39,6 @@ from clio.memory.store.record import (
     is_lasting,
     update_since,
 )
-from clio.memory.store.typed_codec import FormerVersion, make_former
 from clio.prompt_files import fill_prompt
 from clio.text.consolidate import decide_reconsolidation
 from clio.text.json_data import decode_json
@@ -122,24 +122,11 @@ def is_successor(old: str, new: str) -> bool:
 
 def is_overruling(new: MemoryRecord, known: MemoryRecord, now: float) -> bool:
     """Return whether a new statement replaces a known one."""
-    if get_trust(known) == TRUST["user"]:
-        return (
-            get_trust(new) == TRUST["user"]
-        )  # what a model says beside it is a variant, however old the user's words are
+    if known.trust == TRUST["user"]:
+        # What a model says beside it is a variant, however old the user's words are.
+        return new.trust == TRUST["user"]
     one, other = _get_faded_confidence(new, now), _get_faded_confidence(known, now)
-    return one > other or (one == other and get_trust(new) >= get_trust(known))
-
-
-def get_trust(record: MemoryRecord) -> int:
-    """Return how far the source is trusted: a user more than a model, a model more than a tool's output."""
-    return TRUST[record.provenance.asserted_by if record.provenance else "model"]
-
-
-def is_stated_by_user(record: MemoryRecord) -> bool:
-    """Return whether the user stated it. A preference without a source is one from before sources were recorded."""
-    if record.provenance is None:
-        return record.kind == "preference"
-    return record.provenance.asserted_by == "user"
+    return one > other or (one == other and new.trust >= known.trust)
 
 
 def may_reword(old: MemoryRecord, new: MemoryRecord) -> bool:
@@ -148,7 +135,7 @@ def may_reword(old: MemoryRecord, new: MemoryRecord) -> bool:
     Only the user changes what the user stated, and a model's answer never changes a rule or a limit: a merged text may
     allow what the limit forbids.
     """
-    if is_stated_by_user(old) == is_stated_by_user(new):
+    if old.is_stated_by_user == new.is_stated_by_user:
         return not (_is_rule(old) or _is_rule(new))
     return False
 
@@ -283,7 +270,7 @@ def _plan_contradiction(new: MemoryRecord, near: NearestMemory, now: float) -> S
 
 def _is_limit_of_user(near: NearestMemory, new: MemoryRecord) -> bool:
     """Return whether anyone but the user states something about a rule or hard limit of the user."""
-    return _is_rule(near.holding) and is_stated_by_user(near.holding) and not is_stated_by_user(new)
+    return _is_rule(near.holding) and near.holding.is_stated_by_user and not new.is_stated_by_user
 
 
 def _plan_refusal(new: MemoryRecord, old: MemoryRecord, now: float) -> SavePlan:
@@ -316,7 +303,7 @@ def _plan_confirmation(new: MemoryRecord, near: NearestMemory, decision: Decisio
         return SavePlan(remembered=Saved(record=old, action="merged", other=near.main or old))
     record = merge_records(old, new, max(old.updated, new.updated), decision)
     record = structs.replace(record, accessed=now, seen=max(old.seen, new.seen))
-    by_more_trusted = new if get_trust(new) > get_trust(record) else record
+    by_more_trusted = new if new.trust > record.trust else record
     stated = structs.replace(record, provenance=by_more_trusted.provenance)
     if near.main is not None and is_overruling(stated, near.main, now):
         return _plan_superseding(structs.replace(record, variants_of=None, since=now), near, now, was=old)
@@ -334,13 +321,7 @@ def _repeats(new: MemoryRecord, old: MemoryRecord) -> bool:
     That happens when the user's statement is saved at once, and the model then saves it too. It confirms nothing, and a
     change of its own would need an undo of its own.
     """
-    if (
-        new.provenance is None
-        or old.provenance is None
-        or get_trust(new) > get_trust(old)
-        or new.explicit
-        or not old.explicit
-    ):
+    if new.provenance is None or old.provenance is None or new.trust > old.trust or new.explicit or not old.explicit:
         return False
     is_same_session = bool(new.provenance.session) and new.provenance.session == old.provenance.session
     adds_file = not {*new.examples} <= {*old.examples} or not new.hashes.items() <= old.hashes.items()
@@ -403,9 +384,9 @@ def find_less_trusted(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord | No
     It is the new one if its source is trusted less, and the old one if a tool stated it and the user or the model
     repeats it.
     """
-    if get_trust(new) < get_trust(old):
+    if new.trust < old.trust:
         return new
-    return old if get_trust(old) == TRUST["tool"] < get_trust(new) else None
+    return old if old.trust == TRUST["tool"] < new.trust else None
 
 
 def _choose_source(old: MemoryRecord, new: MemoryRecord) -> Provenance | None:
@@ -414,18 +395,18 @@ def _choose_source(old: MemoryRecord, new: MemoryRecord) -> Provenance | None:
     A project memory without a source was stated by the model of the Perl CLIO.
     """
     is_project = old.kind in PROJECT_KINDS
-    adds_source = old.provenance is None and not is_stated_by_user(old)
+    adds_source = old.provenance is None and not old.is_stated_by_user
     is_source = (
-        get_trust(new) > get_trust(old)
-        or (adds_source and (not is_project or get_trust(new) == get_trust(old)))
-        or (not is_project and is_stated_by_user(new))
+        new.trust > old.trust
+        or (adds_source and (not is_project or new.trust == old.trust))
+        or (not is_project and new.is_stated_by_user)
     )
     return new.provenance if is_source and new.provenance is not None else old.provenance
 
 
 def _merge_statements(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> dict[str, Any]:
     """Return the merged fields that only facts, events, notes and preferences have."""
-    if is_stated_by_user(old) and not is_stated_by_user(new):
+    if old.is_stated_by_user and not new.is_stated_by_user:
         new = structs.replace(
             new, content=old.content, importance=0.0, score=None, reason="", scenarios=(), explicit=False
         )
@@ -528,7 +509,7 @@ def _is_outdated_by(old: MemoryRecord, new: MemoryRecord) -> bool:
     is_about_others = old.examples and new.examples and set(old.examples).isdisjoint(new.examples)
     return (
         new.begun - old.updated >= SAME_TIME_S
-        and get_trust(new) >= get_trust(old)
+        and new.trust >= old.trust
         and normalize_rule_path(old.context) == normalize_rule_path(new.context)
         and not is_about_others
         and compare_texts(old.content, new.content) == "supersedes"

@@ -92,8 +92,7 @@ def find_prunable(
         )
     found: dict[str, PruneReason] = {}
     for entry in entries:
-        by_user = entry.provenance is not None and entry.provenance.asserted_by == "user"
-        is_lasting = by_user and entry.confidence >= MIN_LASTING_CONFIDENCE
+        is_lasting = entry.author == "user" and entry.confidence >= MIN_LASTING_CONFIDENCE
         if entry.confidence < min_confidence:
             found[entry.id] = "uncertain"
         # `since` is later than the last confirmation after the memory was restored: otherwise it would be pruned again.

@@ -359,11 +359,9 @@ class MemoryStore:
             draft = structs.replace(draft, kind=other_kind)
         if draft.kind == "discovery" and (provenance is None or provenance.asserted_by != "user"):
             # Otherwise each later prompt would state what the user contradicts.
-            from clio.memory.store.deduplication import is_stated_by_user
-
             for name, store in self._typed.items():
                 near = store.find_nearest(self._redact(draft.content), "fact")
-                if near and near.relation in ("same", "supersedes") and is_stated_by_user(near.holding):
+                if near and near.relation in ("same", "supersedes") and near.holding.is_stated_by_user:
                     draft, target = structs.replace(draft, kind="fact"), name
                     break
         refuted: tuple[MemoryRecord, ...] = ()
@@ -429,11 +427,9 @@ class MemoryStore:
         content = self._redact(draft.content)
         if draft.kind == "preference" and provenance is not None and provenance.asserted_by != "user":
             # What it says about a rule of the user is compared with that rule, in whichever scope it is.
-            from clio.memory.store.deduplication import is_stated_by_user
-
             for name, store in self._typed.items():
                 near = store.find_nearest(content, "preference")
-                if near and is_lasting(near.holding) and is_stated_by_user(near.holding):
+                if near and is_lasting(near.holding) and near.holding.is_stated_by_user:
                     target = name
         return self._typed[target].remember(
             content,
@@ -625,7 +621,7 @@ class MemoryStore:
         freshness = self.freshness(records)
         counts = Counter(KEYED_NOTE if record.key else record.kind for record in records)
         states = Counter(freshness.get(record.id, "unbound") for record in stated)
-        said = Counter(record.provenance.asserted_by if record.provenance else "unknown" for record in stated)
+        said = Counter(record.author or "unknown" for record in stated)
         dated = [record.updated for record in records if record.updated]
         return MemoryStats(
             total=len(records),

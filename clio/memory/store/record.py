@@ -192,10 +192,29 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.members >= 2 or any(not _is_same_statement(sources[0], one) for one in sources[1:])
 
     @property
+    def author(self) -> AssertedBy | Literal[""]:
+        """Who stated it; "" if the file does not say."""
+        return self.provenance.asserted_by if self.provenance is not None else ""
+
+    @property
+    def trust(self) -> int:
+        """How far its author is trusted, see `TRUST`; one that is unknown as far as the model."""
+        return TRUST[self.author or "model"]
+
+    @property
+    def is_stated_by_user(self) -> bool:
+        """Whether the user stated it. A preference without an author is one from before authors were recorded."""
+        return self.author == "user" or (not self.author and self.kind == "preference")
+
+    @property
     def is_noted_by_model(self) -> bool:
         """Whether it is a preference that only the model stated, in one session."""
-        by = self.provenance.asserted_by if self.provenance is not None else ""
-        return self.kind == "preference" and by == "model" and not self.confirmations
+        return self.kind == "preference" and self.author == "model" and not self.confirmations
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether it is a preference with the score of a hard limit."""
+        return self.score is not None and self.score <= HARD_LIMIT_SCORE
 
     @property
     def is_variant(self) -> bool:
@@ -239,8 +258,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def _text(self) -> str:
         match self.kind:
             case "solution":
-                is_users = self.provenance is not None and self.provenance.asserted_by == "user"
-                error = self.content if is_users or self.provenance is None else quote_inert(self.content)
+                error = self.content if self.author in ("user", "") else quote_inert(self.content)
                 return f"{error} → {self.solution}" if self.solution else error
             case "workflow":
                 steps = " → ".join(self.steps)
@@ -562,8 +580,7 @@ def normalize_for_comparison(text: str) -> str:
 
 def is_lasting(record: MemoryRecord) -> bool:
     """Return whether only the user archives the record: a live hard limit or explicit rule."""
-    is_limit = record.score is not None and record.score <= HARD_LIMIT_SCORE
-    return record.is_live and not record.is_variant and (record.explicit or is_limit)
+    return record.is_live and not record.is_variant and (record.explicit or record.is_limit)
 
 
 def has_expired(record: MemoryRecord, now: float) -> bool:
@@ -638,8 +655,7 @@ def _get_meaning(record: MemoryRecord) -> tuple[object, ...]:
     project = (record.solution, record.also, record.impact, record.steps, record.context)
     if record.kind in PROJECT_KINDS:
         project = (*project, record.examples, record.superseded_by)
-    by = record.provenance.asserted_by if record.provenance else ""
-    return record.kind, record.content, record.confidence, by, *typed, *project
+    return record.kind, record.content, record.confidence, record.author, *typed, *project
 
 
 def update_since(before: MemoryRecord, after: MemoryRecord, now: float) -> MemoryRecord:

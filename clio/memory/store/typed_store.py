@@ -19,7 +19,16 @@ from msgspec import Struct, structs
 
 from clio.errors import CorruptDocument, UserError
 from clio.ids import new_id
-from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, decode_sides
+from clio.memory.store.change_log import (
+    LOG_NAME,
+    Change,
+    ChangeLog,
+    FormerVersion,
+    decode_sides,
+    logged_changes,
+    make_former,
+    read_formers,
+)
 from clio.memory.store.memory_index import MemoryIndex, Ranked, rank_records, rank_without_query
 from clio.memory.store.record import (
     SHORT_ID,
@@ -35,18 +44,7 @@ from clio.memory.store.record import (
     strip_use,
     update_since,
 )
-from clio.memory.store.typed_codec import (
-    FORMAT,
-    VERSION,
-    FormerVersion,
-    JournalHead,
-    JournalLine,
-    Snapshot,
-    logged_changes,
-    make_former,
-    read_formers,
-)
-from clio.storage.documents import Document, encode_document, load_document, refuse_newer_version
+from clio.storage.documents import Document, DocumentFormat, encode_document, load_document, refuse_newer_version
 from clio.storage.files import (
     NO_FOLLOW,
     Stamp,
@@ -73,6 +71,36 @@ FOLD_BYTES = 1_000_000
 """The journal is folded when it is longer than this and than the snapshot."""
 MIN_PREFIX_CHARS = 4
 _EVERYTHING = 1 << 60
+
+
+VERSION = 1
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """All memories at one moment. generation: of the journal with the changes after it."""
+
+    generation: int = 0
+    records: tuple[MemoryRecord, ...] = ()
+
+
+class JournalLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change: new or changed records, ids of removed ones, ids of records used at the time `at`."""
+
+    put: tuple[MemoryRecord, ...] = ()
+    drop: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+    at: float = 0.0
+
+
+class JournalHead(Struct, frozen=True, kw_only=True):
+    """The journal's first line."""
+
+    journal_of: str
+    version: int
+    generation: int
+
+
+FORMAT = DocumentFormat(schema="clio.memories", version=VERSION, type=Snapshot)
 
 
 Decide = Callable[[str], str]

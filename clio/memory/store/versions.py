@@ -13,6 +13,7 @@ from clio.memory.store.change_log import (
     Change,
     ChangeLog,
     End,
+    FormerVersion,
     Logged,
     Mark,
     NewLines,
@@ -34,7 +35,6 @@ from clio.memory.store.ltm_codec import (
 )
 from clio.memory.store.ltm_objects import ArchivedMemory, ObjectState
 from clio.memory.store.record import PROJECT_KINDS, Because, Kind, MemoryRecord, has_left, is_other_version
-from clio.memory.store.typed_codec import FormerVersion
 
 
 class EndedVersion(Struct, frozen=True, kw_only=True):
@@ -389,7 +389,7 @@ def _make_change(version: Version, what: ChangeKind, at: float, before: Version 
         kind=record.kind,
         id=record.id,
         text=_get_text(record),
-        by=record.provenance.asserted_by if record.provenance else "",
+        by=record.author,
         before="" if before is None else _get_text(before.record),
         because=version.because if what in ("archived", "undone") else "",
         score=record.score,

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from clio.memory.preferences.limit_clauses import Clause, read_clause, read_sentences, split_clauses
-from clio.memory.preferences.limit_rules import LimitRule, find_limit_rule, load_group, load_limit_rules
-from clio.memory.preferences.limits import find_limits
+from clio.memory.preferences.limits import LimitRule, find_limit_rule, find_limits, load_group, load_limit_rules
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.rule_interpreter import Conditions, RuleList
 

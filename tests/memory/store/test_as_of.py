@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from clio.memory.store.change_log import FormerVersion, logged_changes
+from clio.memory.store.change_log import decode_former as decode
+from clio.memory.store.change_log import encode_former as encode
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft
-from clio.memory.store.typed_codec import FormerVersion, logged_changes
-from clio.memory.store.typed_codec import decode_former as decode
-from clio.memory.store.typed_codec import encode_former as encode
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.store.versions import records_at
 from tests.memory.store.versions_support import NOW, Time, by
