@@ -8,9 +8,12 @@ import copy
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -26,7 +29,6 @@ from clio.memory.portability.export import (
     MemoryPaths,
     RecordsPart,
     Section,
-    StylesPart,
     is_missing,
 )
 from clio.memory.preferences.preferences import extract_subject
@@ -40,6 +42,7 @@ from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import (
+    PROGRESS_KEY,
     TRUST,
     MemoryRecord,
     Note,
@@ -93,7 +96,7 @@ class ImportSetup(Struct, frozen=True, kw_only=True):
 
     def limit_time(self, at: float) -> float:
         """Return a time that is not in the future."""
-        return _clamp(at, 0.0, self.now)
+        return min(max(at, 0.0), self.now) if math.isfinite(at) else 0.0
 
 
 class ImportCounts(Struct, frozen=True, kw_only=True):
@@ -124,146 +127,101 @@ class ImportCounts(Struct, frozen=True, kw_only=True):
         """The number of items that were added or replaced."""
         return self.new + self.changed
 
-    def more(self, **counts: int) -> "ImportCounts":
-        """Return the sum of these counts and the given ones."""
-        return structs.replace(self, **{name: getattr(self, name) + number for name, number in counts.items()})
 
-
-class MergedRecords(Struct, frozen=True, kw_only=True):
-    """The records to write, with the counts of `ImportCounts`.
-
-    Attributes:
-        put: records to add, or to write in place of those with the same ids.
-        replaced: the existing records with these ids, before the change.
-    """
-
-    put: tuple[MemoryRecord, ...] = ()
-    replaced: tuple[MemoryRecord, ...] = ()
-    new: int = 0
-    changed: int = 0
-    known: int = 0
-    kept: int = 0
-    forgotten: int = 0
-    unusable: int = 0
-
-
-def merge_records(
-    setup: ImportSetup,
-    ours: MemoryIndex,
-    theirs: Sequence[MemoryRecord],
-    *,
-    forgotten: Collection[str],
-    elsewhere: Collection[str],
-    each: Callable[[], None],
-) -> MergedRecords:
-    """Return what merging records into an index changes. Writes nothing.
-
-    Args:
-        forgotten: ids of records that the user forgot.
-        elsewhere: ids of records in the other scope.
-        each: called before each record.
-    """
-    merge = _RecordMerge(ours, setup.now)
-    # Oldest first, so that within a bundle a newer record supersedes an older one.
-    for record in sorted(theirs, key=lambda record: (record.created, record.id)):
-        each()
-        try:
-            new = _sanitize_record(record, setup)
-        except UserError:
-            merge.count("unusable")
-            continue
-        if new.id in elsewhere:
-            merge.count("known")
-        elif new.id in ours.records:
-            merge.merge_same_id(ours.records[new.id], new)
-        # What the user forgot must not come back with the next import of the same file.
-        elif new.id in forgotten:
-            merge.count("forgotten")
-        else:
-            merge.add_or_supersede(new)
-    return merge.finish()
+Outcome = Literal["new", "changed", "known", "kept", "forgotten", "unusable"]
+"""What happened to an item, see `ImportCounts`."""
 
 
 class _RecordMerge:
-    """The changes of a merge so far, by record id."""
+    """What merging records into an index changes; nothing is written.
 
-    def __init__(self, ours: MemoryIndex, now: float) -> None:
+    Attributes:
+        put: records to add, or to write in place of those with the same ids, by id.
+        counts: the number of records by what happened to them.
+    """
+
+    def __init__(self, setup: ImportSetup, ours: MemoryIndex) -> None:
+        self._setup = setup
         self._ours = ours
-        self._now = now
-        self._put: dict[str, MemoryRecord] = {}
+        self.put: dict[str, MemoryRecord] = {}
+        self.counts = Counter[Outcome]()
         self._known_as: dict[str, str] = {}  # id of a record of theirs → id of ours with the same statement
-        self._counts: dict[str, int] = {}
-        self._preferences: dict[str, MemoryRecord] | None = None
 
-    def count(self, what: str) -> None:
-        self._counts[what] = self._counts.get(what, 0) + 1
+    def merge(self, record: MemoryRecord, *, forgotten: Collection[str], elsewhere: Collection[str]) -> None:
+        """Merge one record.
 
-    def merge_same_id(self, old: MemoryRecord, new: MemoryRecord) -> None:
-        """Merge a record that exists here with the same id."""
-        if _strip_use(old) == _strip_use(new):
-            self.count("known")
-        elif new.trust < old.trust or new.updated <= old.updated:
-            self.count("kept")
-        else:
-            self._put[new.id] = structs.replace(
-                new,
-                accessed=max(old.accessed, new.accessed),
-                access_count=max(old.access_count, new.access_count),
-                seen=max(old.seen, new.seen),
-            )
-            self.count("changed")
-
-    def add_or_supersede(self, new: MemoryRecord) -> None:
-        """Merge a record whose id does not exist here; another record may make the same statement or contradict it."""
-        if not new.is_live:
-            self._add(new)
+        Args:
+            forgotten: ids of records that the user forgot: they must not come back with the next import of the file.
+            elsewhere: ids of records in the other scope.
+        """
+        try:
+            new = _sanitize_record(record, self._setup)
+        except UserError:
+            self.counts["unusable"] += 1
             return
-        old, is_same = self._find_related(new)
-        if old is None:
-            self._add(new)
-        elif is_same:
-            self._known_as[new.id] = old.id
-            self.count("known")
-        elif new.trust >= old.trust and new.updated > old.updated:
-            self._put[old.id] = structs.replace(old, superseded_by=new.id, updated=self._now)
-            self._add(new)
+        old = self._ours.records.get(new.id)
+        if new.id in elsewhere:
+            outcome = "known"
+        elif old is not None:
+            outcome = self._merge_same_id(old, new)
+        elif new.id in forgotten:
+            outcome = "forgotten"
         else:
-            self._put[new.id] = structs.replace(new, superseded_by=old.id)
-            self.count("kept")
+            outcome = self._add_or_supersede(new)
+        self.counts[outcome] += 1
 
-    def finish(self) -> MergedRecords:
+    def finish(self) -> tuple[MemoryRecord, ...]:
+        """Return the records to write."""
         # Records superseded by one that was not added, because it was known here, refer to ours instead.
-        put = tuple(
+        return tuple(
             structs.replace(record, superseded_by=known)
             if (known := self._known_as.get(record.superseded_by or "", ""))
             else record
-            for record in self._put.values()
+            for record in self.put.values()
         )
-        replaced = tuple(old for record in put if (old := self._ours.records.get(record.id)) is not None)
-        return MergedRecords(put=put, replaced=replaced, **self._counts)
 
-    def _add(self, new: MemoryRecord) -> None:
-        self._put[new.id] = new
-        self.count("new")
+    def _merge_same_id(self, old: MemoryRecord, new: MemoryRecord) -> Outcome:
+        if _strip_use(old) == _strip_use(new):
+            return "known"
+        if new.trust < old.trust or new.updated <= old.updated:
+            return "kept"
+        self.put[new.id] = structs.replace(
+            new,
+            accessed=max(old.accessed, new.accessed),
+            access_count=max(old.access_count, new.access_count),
+            seen=max(old.seen, new.seen),
+        )
+        return "changed"
+
+    def _add_or_supersede(self, new: MemoryRecord) -> Outcome:
+        """Merge a record whose id does not exist here; another record may make the same statement or contradict it."""
+        old, is_same = self._find_related(new) if new.is_live else (None, False)
+        if old is not None and is_same:
+            self._known_as[new.id] = old.id
+            return "known"
+        if old is not None and (new.trust < old.trust or new.updated <= old.updated):
+            self.put[new.id] = structs.replace(new, superseded_by=old.id)
+            return "kept"
+        if old is not None:
+            self.put[old.id] = structs.replace(old, superseded_by=new.id, updated=self._setup.now)
+        self.put[new.id] = new
+        return "new"
 
     def _find_related(self, new: MemoryRecord) -> tuple[MemoryRecord | None, bool]:
         """Return the record about the same subject, if any, and whether it makes the same statement or contradicts."""
         if new.kind == "preference":
-            old = self._find_preference(new)
-            return old, old is not None and has_same_text(old.content, new.content) and old.score == new.score
-        near = find_nearest_memory(self._ours, new)
-        if near is None or near.relation in ("unclear", "different") or near.record.id in self._put:
-            return None, False
-        return near.record, near.relation == "same"
+            old = self._preferences.get(extract_subject(new.content))
+            is_same = old is not None and has_same_text(old.content, new.content) and old.score == new.score
+        else:
+            near = find_nearest_memory(self._ours, new)
+            old = near.record if near is not None and near.relation in ("same", "supersedes") else None
+            is_same = near is not None and near.relation == "same"
+        return (None, False) if old is None or old.id in self.put else (old, is_same)
 
-    def _find_preference(self, new: MemoryRecord) -> MemoryRecord | None:
-        """Return our preference about the same subject: "always use tabs" and "tabs" have the same one."""
-        if self._preferences is None:
-            self._preferences = {
-                extract_subject(record.content): record for record in self._ours.live() if record.kind == "preference"
-            }
-        old = self._preferences.get(extract_subject(new.content))
-        return None if old is None or old.id in self._put else old
+    @cached_property
+    def _preferences(self) -> dict[str, MemoryRecord]:
+        """Our preferences by subject: "always use tabs" and "tabs" have the same one."""
+        return {extract_subject(record.content): record for record in self._ours.live() if record.kind == "preference"}
 
 
 def _sanitize_record(record: MemoryRecord, setup: ImportSetup) -> MemoryRecord:
@@ -274,22 +232,19 @@ def _sanitize_record(record: MemoryRecord, setup: ImportSetup) -> MemoryRecord:
     record = check_record(redact_record(record, setup.redact))
     if not record.id.strip() or len(record.id) > 64 or record.id != record.id.strip():
         raise UserError(tr("a memory needs an id"))
-    times = {
-        name: setup.limit_time(getattr(record, name))
-        for name in ("created", "updated", "accessed", "seen", "since")
-        if hasattr(record, name)
-    }
     return structs.replace(
         record,
-        confidence=_clamp(record.confidence, 0.0, 1.0),
         access_count=max(record.access_count, 0),
         touch_count=max(record.touch_count, 0),
         version=max(record.version, 1),
         provenance=setup.limit_trust(record.provenance),
         # Nothing imported counts as confirmed: a foreign file could vouch for itself.
         confirmations=(),
-        **times,
+        **{name: setup.limit_time(getattr(record, name)) for name in _TIMES},
     )
+
+
+_TIMES = ("created", "updated", "accessed", "seen", "since")
 
 
 def _strip_use(record: MemoryRecord) -> MemoryRecord:
@@ -297,11 +252,7 @@ def _strip_use(record: MemoryRecord) -> MemoryRecord:
     return structs.replace(strip_use(record), seen=0.0, touch_count=0, updated=0.0, provenance=None, confirmations=())
 
 
-def _clamp(value: float, minimum: float, maximum: float) -> float:
-    return min(max(value, minimum), maximum) if math.isfinite(value) else minimum
-
-
-def find_new_versions(
+def _find_new_versions(
     setup: ImportSetup, theirs: Iterable[Raw], known: Iterable[FormerVersion]
 ) -> tuple[list[FormerVersion], int]:
     """Return the former versions that do not exist here, with limited trust, and how many are invalid."""
@@ -330,18 +281,17 @@ def _sanitize_former(raw: Raw, setup: ImportSetup) -> FormerVersion | None:
     record = former.record
     if not record.id.strip() or not record.content.strip():
         return None
-    return structs.replace(
-        former,
-        record=structs.replace(record, provenance=setup.limit_trust(record.provenance)),
-        ended=setup.limit_time(former.ended),
-    )
+    record = structs.replace(record, provenance=setup.limit_trust(record.provenance))
+    return structs.replace(former, record=record, ended=setup.limit_time(former.ended))
 
 
 NAMES: dict[Scope, str] = {"project": mark("facts, events and notes of the project"), "user": mark("your memories")}
 
 
-def merge_memories(setup: ImportSetup, part: RecordsPart, scope: Scope, each: Callable[[], None]) -> list[ImportCounts]:
-    """Merge the memories of one scope and add unknown former versions to its archive. Raises StorageError, OSError.
+def _merge_memories(
+    setup: ImportSetup, part: RecordsPart, scope: Scope, each: Callable[[], None]
+) -> list[ImportCounts]:
+    """Merge the memories of one scope and add unknown former versions to its archive.
 
     each: called for every memory before anything is written; an error it raises ends the import without a change.
     """
@@ -350,35 +300,34 @@ def merge_memories(setup: ImportSetup, part: RecordsPart, scope: Scope, each: Ca
     # A memory that was moved to the other scope keeps its id and must not exist twice.
     elsewhere = frozenset(setup.paths.open_typed("user" if scope == "project" else "project").index.records)
     with nullcontext() if setup.dry_run else store.changing():
-        known = store.formers()
+        known, index = store.formers(), store.index
         forgotten = {former.record.id for former in known if former.left}
-        merged = merge_records(setup, store.index, part.records, forgotten=forgotten, elsewhere=elsewhere, each=each)
-        formers, unusable = find_new_versions(setup, part.archive, known)
-        if setup.dry_run:
-            return _make_counts(scope, merged, formers, unusable)
-        new = {record.id: (record.content, record.score) for record in merged.put}
-        replaced = [
-            FormerVersion(record=old, ended=setup.now, because="merged")
-            for old in merged.replaced
-            if new[old.id] != (old.content, old.score)
-        ]
-        line = JournalLine(put=merged.put)
-        store.write(f"imported {len(merged.put):,} memories", line, [*formers, *replaced])
-    return _make_counts(scope, merged, formers, unusable)
+        merge = _RecordMerge(setup, index)
+        # Oldest first, so that within a bundle a newer record supersedes an older one.
+        for record in sorted(part.records, key=lambda record: (record.created, record.id)):
+            each()
+            merge.merge(record, forgotten=forgotten, elsewhere=elsewhere)
+        formers, unusable = _find_new_versions(setup, part.archive, known)
+        if not setup.dry_run:
+            put = merge.finish()
+            replaced = [
+                FormerVersion(record=old, ended=setup.now, because="merged")
+                for new in put
+                if (old := index.records.get(new.id)) and (old.content, old.score) != (new.content, new.score)
+            ]
+            line = JournalLine(put=put)
+            store.write(f"imported {len(put):,} memories", line, [*formers, *replaced])
+    what = tr(NAMES[scope])
+    records = ImportCounts(section="memories", scope=scope, what=what, **merge.counts)
+    archived = tr("archived {names}", names=what)
+    archive = ImportCounts(section="memories", scope=scope, what=archived, new=len(formers), unusable=unusable)
+    return [records, archive]
 
 
-def check_knowledge(part: KnowledgePart) -> int:
-    """Return how many memories a part has. Raises UserError if it is not an `ltm.json`, NewerDocument."""
-    return len(read_imported_document(_get_ltm_text(part)).all())
-
-
-def merge_knowledge(setup: ImportSetup, part: KnowledgePart) -> list[ImportCounts]:
-    """Merge the facts, solutions and rules of a project, their former versions and their archive.
-
-    Raises UserError if the part is not an `ltm.json`, NewerDocument, StorageError, OSError.
-    """
+def _merge_knowledge(setup: ImportSetup, part: KnowledgePart) -> list[ImportCounts]:
+    """Merge the facts, solutions and rules of a project, their former versions and their archive."""
     text = _get_ltm_text(part)
-    theirs = check_knowledge(part)
+    theirs = len(read_imported_document(text).all())
     paths, log = setup.paths, setup.logs.project
     store = LongTermMemory(paths.knowledge, project=paths.project, home=paths.home, log=log, clock=lambda: setup.now)
     document = store.document()
@@ -390,21 +339,25 @@ def merge_knowledge(setup: ImportSetup, part: KnowledgePart) -> list[ImportCount
         added, confirmed = len(after) - len(before), len(before)
     else:
         added, confirmed = store.import_(text, setup.by, setup.redact) if theirs else (0, 0)
-    entries = ImportCounts(
-        section="knowledge",
-        scope="project",
-        what=tr("facts, solutions and rules of the project"),
-        new=added,
-        changed=confirmed,
-        known=max(theirs - added - confirmed, 0),
-    )
-    if not setup.dry_run:
         _merge_history(setup, store, part, known)
-    new = _merge_archive(setup, store, part)
-    archive = ImportCounts(
-        section="knowledge", scope="project", what=tr("archived facts, solutions and rules of the project"), new=new
-    )
-    return [entries, archive.more(known=len(part.archive) - new)]
+    archived = _merge_archive(setup, store, part)
+    return [
+        ImportCounts(
+            section="knowledge",
+            scope="project",
+            what=tr("facts, solutions and rules of the project"),
+            new=added,
+            changed=confirmed,
+            known=max(theirs - added - confirmed, 0),
+        ),
+        ImportCounts(
+            section="knowledge",
+            scope="project",
+            what=tr("archived facts, solutions and rules of the project"),
+            new=archived,
+            known=len(part.archive) - archived,
+        ),
+    ]
 
 
 def _get_ltm_text(part: KnowledgePart) -> str:
@@ -434,17 +387,18 @@ def _merge_archive(setup: ImportSetup, store: LongTermMemory, part: KnowledgePar
     """Add archived memories that do not exist here, and return how many."""
     if not part.archive:
         return 0
-    if setup.dry_run:
-        return len(_find_new_archived(setup, part, store.document(), store))
-    with store.changing() as (document, _):
+    with nullcontext((store.document(), 0.0)) if setup.dry_run else store.changing() as (document, _):
         new = _find_new_archived(setup, part, document, store)
-        store.log.append(
-            *(
-                make_ended_change(kind, get_handle(kept.entry), kept.entry, kept.archived, End(because=kept.because))
-                for kept in new
-                if (kind := kept.known_kind)
+        if not setup.dry_run:
+            store.log.append(
+                *(
+                    make_ended_change(
+                        kind, get_handle(kept.entry), kept.entry, kept.archived, End(because=kept.because)
+                    )
+                    for kept in new
+                    if (kind := kept.known_kind)
+                )
             )
-        )
     return len(new)
 
 
@@ -476,80 +430,58 @@ def _find_new_archived(
     return found
 
 
-def _make_counts(
-    scope: Scope, merged: MergedRecords, formers: list[FormerVersion], unusable: int
-) -> list[ImportCounts]:
-    records = ImportCounts(
-        section="memories",
-        scope=scope,
-        what=tr(NAMES[scope]),
-        new=merged.new,
-        changed=merged.changed,
-        known=merged.known,
-        kept=merged.kept,
-        forgotten=merged.forgotten,
-        unusable=merged.unusable,
-    )
-    archive = ImportCounts(
-        section="memories",
-        scope=scope,
-        what=tr("archived {names}", names=tr(NAMES[scope])),
-        new=len(formers),
-        unusable=unusable,
-    )
-    return [records, archive]
-
-
-PROGRESS_NOTE = "session_progress"
-"""The note about the progress of a session; it belongs to the machine where the session runs."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
 
 
-def merge_notes(setup: ImportSetup, notes: Sequence[Note]) -> ImportCounts:
-    """Store the notes whose keys are new, and those that are newer than the existing notes. Raises OSError."""
-    counts = ImportCounts(section="notes", scope="project", what="notes")
+def _merge_notes(setup: ImportSetup, notes: Sequence[Note]) -> ImportCounts:
+    """Store the notes whose keys are new, and those that are newer than the existing notes."""
+    counts = Counter[Outcome]()
     for foreign in notes:
         note = structs.replace(redact_note(foreign, setup.redact), timestamp=setup.limit_time(foreign.timestamp))
         # It describes work on another machine.
-        if note.key == PROGRESS_NOTE:
+        if note.key == PROGRESS_KEY:
             continue
         # The store of notes takes the time of a note from its clock.
         here = Notes(setup.paths.notes, clock=lambda at=note.timestamp: at)
         old = here.retrieve(note.key)
+        outcome: Outcome = "changed" if old else "new"
         if old is not None and old.content == note.content:
-            counts = counts.more(known=1)
+            outcome = "known"
         elif old is not None and old.timestamp >= note.timestamp:
-            counts = counts.more(kept=1)
-        else:
+            outcome = "kept"
+        elif not setup.dry_run:
             try:
-                if not setup.dry_run:
-                    with setup.logs.project.write_ahead(note_change(note.key, old, note.content, at=setup.now)):
-                        here.store(note.key, note.content)
-                counts = counts.more(changed=1) if old else counts.more(new=1)
+                with setup.logs.project.write_ahead(note_change(note.key, old, note.content, at=setup.now)):
+                    here.store(note.key, note.content)
             except ValueError:
-                counts = counts.more(unusable=1)
-    return counts
+                outcome = "unusable"
+        counts[outcome] += 1
+    return ImportCounts(section="notes", scope="project", what="notes", **counts)
 
 
-def merge_task_types(setup: ImportSetup, text: str) -> ImportCounts:
-    """Write `scenarios.yaml` if there is none; an existing file is not changed. Raises OSError."""
-    counts = ImportCounts(section="scenarios", scope="user", what="scenarios.yaml")
+def _merge_task_types(setup: ImportSetup, text: str) -> ImportCounts:
+    """Write `scenarios.yaml` if there is none; an existing file is not changed."""
     text, path = setup.redact(text), setup.paths.scenarios
+    outcome: Outcome = "new"
     # The file is the user's own and may be edited by hand, so it is never merged.
     if path.exists():
-        same = path.read_text(encoding="utf-8", errors="replace") == text
-        return counts.more(known=1) if same else counts.more(kept=1)
-    try:
-        parse_task_types(parse_yaml(text.encode("utf-8"), "scenarios"), "scenarios")
-    except ConfigError:
-        return counts.more(unusable=1)
-    if not setup.dry_run:
-        make_folder(setup.paths.home)
-        write_atomic(path, text.encode("utf-8"))
-    return counts.more(new=1)
+        outcome = "known" if _has_text(path, text) else "kept"
+    else:
+        try:
+            parse_task_types(parse_yaml(text.encode("utf-8"), "scenarios"), "scenarios")
+            if not setup.dry_run:
+                make_folder(setup.paths.home)
+                write_atomic(path, text.encode("utf-8"))
+        except ConfigError:
+            outcome = "unusable"
+    return ImportCounts(section="scenarios", scope="user", what="scenarios.yaml", **Counter[Outcome]((outcome,)))
 
 
-def merge_learned_styles(setup: ImportSetup, learned: Raw) -> ImportCounts:
+def _has_text(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8", errors="replace") == text
+
+
+def _merge_learned_styles(setup: ImportSetup, learned: Raw) -> ImportCounts:
     """Add what was learned about styles in contexts without ratings here. Does not turn styles on or off."""
     counts = ImportCounts(section="styles", scope="user", what=tr("contexts of styles"))
     if is_missing(learned):
@@ -557,71 +489,67 @@ def merge_learned_styles(setup: ImportSetup, learned: Raw) -> ImportCounts:
     try:
         theirs = decode_json(learned, type=StyleState)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return counts.more(unusable=1)
-    if setup.dry_run:
-        document = load_document(setup.paths.styles, FORMAT)
-        return _count_styles(counts, document.value if document else StyleState(), theirs)
-    ours: list[StyleState] = []
+        return structs.replace(counts, unusable=1)
+    document = load_document(setup.paths.styles, FORMAT)
+    ours = document.value if document else StyleState()
 
     def merge(state: StyleState) -> StyleState:
-        ours.append(state)
+        nonlocal ours
+        ours = state
         new = _merge_style_states(state, theirs, setup)
         return state if new == state else new
 
-    update_document(setup.paths.styles, FORMAT, merge)
-    return _count_styles(counts, ours[0], theirs)
+    if not setup.dry_run:
+        update_document(setup.paths.styles, FORMAT, merge)
+    pairs = {(context, id) for context, arms in theirs.contexts.items() for id in arms}
+    known = sum(id in ours.contexts.get(context, {}) for context, id in pairs)
+    return structs.replace(counts, new=len(pairs) - known, known=known)
 
 
-def merge_style_files(setup: ImportSetup, files: Mapping[str, str], owner: Scope) -> ImportCounts:
-    """Write the style files whose names do not exist here. Raises OSError."""
-    counts = ImportCounts(section="styles", scope=owner, what=tr("style files"))
+def _merge_style_files(setup: ImportSetup, files: Mapping[str, str], owner: Scope) -> ImportCounts:
+    """Write the style files whose names do not exist here."""
+    counts = Counter[Outcome]()
     folder = setup.paths.own_styles(owner)
     for name, text in files.items():
         path, text = folder / name, setup.redact(text)
         # A name such as "../x.md" would write outside of the folder.
         if not _FILE_NAME.fullmatch(name) or len(text) > MAX_STYLE_BYTES:
-            counts = counts.more(unusable=1)
+            counts["unusable"] += 1
         elif path.exists() or path.is_symlink():
-            same = path.is_file() and path.read_text(encoding="utf-8", errors="replace") == text
-            counts = counts.more(known=1) if same else counts.more(kept=1)
+            counts["known" if _has_text(path, text) else "kept"] += 1
         else:
-            counts = counts.more(new=1)
+            counts["new"] += 1
             if not setup.dry_run:
                 make_ignored_folder(folder, folder.parent) if owner == "project" else make_folder(folder)
                 write_atomic(path, text.encode("utf-8", "replace"))
-    return counts
+    return ImportCounts(section="styles", scope=owner, what=tr("style files"), **counts)
 
 
-def merge_feedback(setup: ImportSetup, part: FeedbackPart) -> ImportCounts:
+def _merge_feedback(setup: ImportSetup, part: FeedbackPart) -> ImportCounts:
     """Add the turns and ratings that do not exist here.
 
-    They do not change the styles: what was learned from them is imported by `merge_learned_styles`.
+    They do not change the styles: what was learned from them is imported by `_merge_learned_styles`.
     """
-    counts = ImportCounts(section="feedback", scope="project", what=tr("rated turns and ratings"))
-    known = set(_read_ratings(setup.paths.ratings)) | set(_read_ratings(setup.paths.ratings_archive))
+    counts = Counter[Outcome]()
+    known = {
+        line
+        for path in (setup.paths.ratings, setup.paths.ratings_archive)
+        for raw in read_lines(path).lines
+        if (line := _decode_rating(raw))
+    }
     new: dict[RatingLine, None] = {}
     for raw in (*part.archive, *part.lines):
         line = _decode_rating(msgspec.json.encode(redact_json(decode_json(raw), setup.redact)))
         if line is None:
-            counts = counts.more(unusable=1)
+            counts["unusable"] += 1
         elif line in known or line in new:
-            counts = counts.more(known=1)
+            counts["known"] += 1
         else:
             new[line] = None
     if new and not setup.dry_run:
         Trajectories(setup.paths.ratings).add(*new)
-    return counts.more(new=len(new))
-
-
-def merge_styles(setup: ImportSetup, part: StylesPart, scopes: Sequence[Scope]) -> list[ImportCounts]:
-    """Merge what was learned about styles, and the style files of these scopes."""
-    found: list[ImportCounts] = []
-    if "user" in scopes:
-        found.append(merge_learned_styles(setup, part.learned))
-        found.append(merge_style_files(setup, part.user, "user"))
-    if "project" in scopes:
-        found.append(merge_style_files(setup, part.project, "project"))
-    return found
+    counts["new"] = len(new)
+    return ImportCounts(section="feedback", scope="project", what=tr("rated turns and ratings"), **counts)
 
 
 def _merge_style_states(ours: StyleState, theirs: StyleState, setup: ImportSetup) -> StyleState:
@@ -631,16 +559,6 @@ def _merge_style_states(ours: StyleState, theirs: StyleState, setup: ImportSetup
         contexts[context] = valid | contexts.get(context, {})
     uses = {id: structs.replace(use, last=setup.limit_time(use.last)) for id, use in theirs.uses.items()}
     return structs.replace(ours, contexts=contexts, vectors=theirs.vectors | ours.vectors, uses=uses | ours.uses)
-
-
-def _count_styles(counts: ImportCounts, ours: StyleState, theirs: StyleState) -> ImportCounts:
-    pairs = {(context, id) for context, arms in theirs.contexts.items() for id in arms}
-    known = sum(id in ours.contexts.get(context, {}) for context, id in pairs)
-    return counts.more(new=len(pairs) - known, known=known)
-
-
-def _read_ratings(path: Path) -> list[RatingLine]:
-    return [line for raw in read_lines(path).lines if (line := _decode_rating(raw))]
 
 
 def _decode_rating(line: bytes) -> RatingLine | None:
@@ -676,51 +594,10 @@ def merge_bundle(
     """
     scopes: Sequence[Scope] = (scope,) if scope else SCOPES
     if bundle.knowledge:
-        check_knowledge(bundle.knowledge)  # raises before the first change
-    with setup.logs.group(tr("the import of {name}", name=name)):
-        found = _merge_parts(setup, bundle, scopes, _make_progress(bundle, scopes, stop, tell))
-    return tuple(
-        counts
-        for counts in found
-        if any((counts.changes, counts.known, counts.kept, counts.forgotten, counts.unusable))
-    )
-
-
-def _merge_parts(
-    setup: ImportSetup, bundle: Bundle, scopes: Sequence[Scope], each: Callable[[], None]
-) -> list[ImportCounts]:
-    found: list[ImportCounts] = []
-    if "project" in scopes:
-        if bundle.knowledge:
-            found += merge_knowledge(setup, bundle.knowledge)
-        if bundle.notes:
-            found.append(merge_notes(setup, bundle.notes))
-        if bundle.feedback:
-            found.append(merge_feedback(setup, bundle.feedback))
-    if "user" in scopes and bundle.scenarios is not None:
-        found.append(merge_task_types(setup, bundle.scenarios))
+        read_imported_document(_get_ltm_text(bundle.knowledge))  # raises before the first change
     memories = bundle.memories or MemoriesPart()
-    for scope in scopes:
-        part = _get_part(memories, scope)
-        if part == RecordsPart():
-            continue
-        found += merge_memories(setup, part, scope, each)
-    if bundle.styles:
-        found += merge_styles(setup, bundle.styles, scopes)
-    return found
-
-
-def _get_part(memories: MemoriesPart, scope: Scope) -> RecordsPart:
-    return memories.project if scope == "project" else memories.user
-
-
-def _make_progress(
-    bundle: Bundle, scopes: Sequence[Scope], stop: Callable[[], bool], tell: ProgressCallback
-) -> Callable[[], None]:
-    """Return the function to call before each memory: it reports progress, and raises UserError if stopped."""
-    memories = bundle.memories or MemoriesPart()
-    total = sum(len(_get_part(memories, scope).records) for scope in scopes)
-    numbers = itertools.count()
+    parts: dict[Scope, RecordsPart] = {"project": memories.project, "user": memories.user}
+    total, numbers = sum(len(parts[scope].records) for scope in scopes), itertools.count()
 
     def report() -> None:
         if stop():
@@ -729,4 +606,27 @@ def _make_progress(
             )
         tell(next(numbers), total)
 
-    return report
+    found: list[ImportCounts] = []
+    with setup.logs.group(tr("the import of {name}", name=name)):
+        if "project" in scopes:
+            if bundle.knowledge:
+                found += _merge_knowledge(setup, bundle.knowledge)
+            if bundle.notes:
+                found.append(_merge_notes(setup, bundle.notes))
+            if bundle.feedback:
+                found.append(_merge_feedback(setup, bundle.feedback))
+        if "user" in scopes and bundle.scenarios is not None:
+            found.append(_merge_task_types(setup, bundle.scenarios))
+        for one in scopes:
+            if parts[one] != RecordsPart():
+                found += _merge_memories(setup, parts[one], one, report)
+        if bundle.styles and "user" in scopes:
+            found.append(_merge_learned_styles(setup, bundle.styles.learned))
+            found.append(_merge_style_files(setup, bundle.styles.user, "user"))
+        if bundle.styles and "project" in scopes:
+            found.append(_merge_style_files(setup, bundle.styles.project, "project"))
+    return tuple(
+        counts
+        for counts in found
+        if any((counts.changes, counts.known, counts.kept, counts.forgotten, counts.unusable))
+    )
