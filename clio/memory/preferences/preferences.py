@@ -405,7 +405,7 @@ class Preferences:
 
         Both begin with the same word. A prohibition replaces none, since what two of them exclude is never one value.
         """
-        from clio.memory.store.deduplication import is_stated_by_user, is_successor
+        from clio.memory.store.deduplication import is_successor
 
         if stance_of(item) == "never":
             return None
@@ -414,7 +414,7 @@ class Preferences:
             one
             for one in self._records()
             if one.explicit
-            and is_stated_by_user(one)
+            and one.is_stated_by_user
             and stance_of(one.content) != "never"
             and _start_of_order(one.content) == start
             and is_successor(one.content, item)
