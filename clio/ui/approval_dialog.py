@@ -30,7 +30,8 @@ from clio.tools.files.text_file import find_main_ending
 from clio.ui.diff_view import FormatPath
 from clio.ui.hanging_text import HangingText
 from clio.ui.painter import Part, count_cells, truncate_to_cells
-from clio.ui.prompt_io import ENTER, PromptIO
+from clio.ui.prompt_io import PromptIO
+from clio.ui.questions import ENTER
 from clio.ui.safe_text import clean, clean_line, escape_controls, spell_out_line, spell_out_lines
 from clio.ui.terminal_handoff import edit_text, hand_over_terminal
 

@@ -66,9 +66,9 @@ from clio.ui.menu_rows import MenuRows
 from clio.ui.painter import FILL
 from clio.ui.pipe_screen import ASCII_REPLACEMENTS
 from clio.ui.printed_rows import PrintedRows, RowCover
-from clio.ui.prompt_io import get_toolkit_depth, make_toolkit_style
 from clio.ui.terminal_handoff import is_terminal_handed_over
 from clio.ui.theme import Theme
+from clio.ui.toolkit_style import get_toolkit_depth, make_toolkit_style
 
 
 class CompletionMenu(DynamicCompleter):

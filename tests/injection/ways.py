@@ -37,7 +37,8 @@ from clio.ui.footer import StatusValues, read_branch
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText
 from clio.ui.line_rules import fit_parts
 from clio.ui.pipe_screen import PipeScreen
-from clio.ui.prompt_io import PromptIO, Questions
+from clio.ui.prompt_io import PromptIO
+from clio.ui.questions import Questions
 from clio.ui.reader.prompt import ReaderPromptIO
 from clio.ui.reader.screen import ReaderScreen
 from clio.ui.safe_text import clean

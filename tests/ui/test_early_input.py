@@ -27,7 +27,7 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.completion import DummyCompleter
 from clio.commands.command import Table
 from clio.entrypoints import first_paint
-from clio.ui.prompt_io import Questions
+from clio.ui.questions import Questions
 from clio.ui.plain_line import PlainLine
 from clio.ui.printed_rows import PrintedRows
 from clio.ui.prompt_line import PromptLine

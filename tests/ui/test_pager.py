@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.prompt_io import ScrollPage
+from clio.ui.scroll_page import ScrollPage
 
 
 def page_of(heights: list[int]) -> tuple[ScrollPage, list[str]]:

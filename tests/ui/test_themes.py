@@ -28,8 +28,8 @@ from clio.ui.palettes import (
     get_builtin_palette,
     parse_text_style,
 )
-from clio.ui.prompt_io import get_toolkit_depth, make_toolkit_style
 from clio.ui.theme import Terminal, Theme, detect_colour_depth, make_rich_styles
+from clio.ui.toolkit_style import get_toolkit_depth, make_toolkit_style
 from tests.support.rows import each_row
 
 ROOT = Path(__file__).parent.parent.parent

@@ -162,7 +162,8 @@ def _ask_for_session(store: "SessionStore", infos: "Sequence[SessionInfo]", ask:
 
     table = make_session_table(infos, running=None, now=time.time())
     if terminal.live and sys.stdin.isatty():
-        from clio.ui.prompt_io import Picker, get_columns_and_rows
+        from clio.ui.picker import Picker
+        from clio.ui.question_terminal import QuestionTerminal
 
         first_paint.restore_terminal()
         by_id = {info.id: info for info in infos}
@@ -172,8 +173,8 @@ def _ask_for_session(store: "SessionStore", infos: "Sequence[SessionInfo]", ask:
             return preview_session(by_id[session_id])
 
         gc.freeze()  # a collection among thousands of sessions would delay a key by 40 ms
-        picker = Picker(title, table, tuple(by_id), 0, lambda: get_columns_and_rows(None), preview)
-        return asyncio.run(picker.ask(terminal.theme, None, None))
+        picker = Picker(title, table, tuple(by_id), 0, QuestionTerminal(terminal.theme), preview)
+        return asyncio.run(picker.ask())
     from clio.ui.terminal_text import print_text
 
     sys.stdout.write("".join(f"{line}\n" for line in _render_table_lines(table, terminal)))

@@ -15,7 +15,6 @@ from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.vi_state import InputMode
-from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output as Display
 from rich.padding import Padding
 from rich.text import Text
@@ -39,10 +38,13 @@ from clio.ui.keyboard import WaitingText, run_question, save_early_keys
 from clio.ui.painter import Part, TerminalSize
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import EchoedLine, EchoOutput
-from clio.ui.prompt_io import PromptIO, Questions, ScrollPage
+from clio.ui.prompt_io import PromptIO
 from clio.ui.prompt_line import HELD_HINT, PromptLine
+from clio.ui.question_terminal import ESCAPE_WAIT_S, KEY_WAIT_S
+from clio.ui.questions import ChoicePrompt, Questions
 from clio.ui.reader.spoken_text import remove_drawn, speak_diff, speak_line, speak_text, spell_drawn, wrap_line
 from clio.ui.safe_text import clean_line, spell_out_line, spell_out_lines
+from clio.ui.scroll_page import ScrollPage
 from clio.ui.tables import render_plain_todos
 from clio.ui.terminal_handoff import Suspender
 from clio.ui.terminal_signals import TerminalSignals
@@ -68,7 +70,7 @@ class ReaderQuestions(Questions):
 
     def keep_early_input(self) -> None:
         """See `Questions.keep_early_input`."""
-        save_early_keys(self._keyboard or get_app_session().input)
+        save_early_keys(self._terminal.keyboard or get_app_session().input)
 
     async def ask_key(
         self,
@@ -86,25 +88,20 @@ class ReaderQuestions(Questions):
         """
         async with self._lock:
             self._choices = format_choices(choices)
-            return await self._read_choice_key(choices, guarded, None, ())
+            prompt = ChoicePrompt(self._terminal, choices)
+            return await prompt.ask(guarded=guarded, print_question=self._print_choices)
 
     async def confirm(self, question: str) -> bool:
         """Ask yes or no by a key. Any other key repeats the question."""
         choices = {"y": tr("yes"), "n": tr("no")}
         async with self._lock:
             self._choices = f"{speak_line(question)}\n{format_choices(choices)}"
-            return await self._read_choice_key(choices, False, None, ()) == "y"
+            return await ChoicePrompt(self._terminal, choices).ask(print_question=self._print_choices) == "y"
 
     async def ask_line(self, prompt: str, *, erase: bool = False) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._lock:
             return await self._read_echoed_line(f"{speak_line(prompt)} ")
-
-    def _bind_other_keys(self, keys: KeyBindings) -> None:
-        @keys.add(Keys.Any)
-        def _(event: KeyPressEvent) -> None:
-            if event.key_sequence[0].key != Keys.CPRResponse:
-                self._print_choices()
 
     def _print_choices(self) -> None:
         for line in self._choices.split("\n"):
@@ -118,15 +115,17 @@ class ReaderQuestions(Questions):
             event.app.exit(exception=KeyboardInterrupt)
 
         echo = EchoedLine(self._output.write, lambda: self._size()[0])
-        session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
+        session: PromptSession[str] = PromptSession(
+            key_bindings=keys, input=self._terminal.keyboard, output=self._terminal.display
+        )
         buffer = session.default_buffer
 
         def echo_line(_: object) -> None:
             echo.show(prompt, buffer.text, buffer.cursor_position)
 
         session.app.after_render += echo_line
-        session.app.ttimeoutlen = 0.025
-        session.app.timeoutlen = 0.1  # long enough for Alt and a key to arrive
+        session.app.ttimeoutlen = ESCAPE_WAIT_S
+        session.app.timeoutlen = KEY_WAIT_S
         try:
             return await run_question(session.app, lambda: session.prompt_async("", handle_sigint=False))
         except (KeyboardInterrupt, EOFError):
@@ -367,8 +366,11 @@ class ReaderPromptIO(PromptIO):
         *,
         is_typing: Callable[[], bool] = lambda: False,
         signals: TerminalSignals | None = None,
+        keyboard: Input | None = None,
     ) -> None:
-        super().__init__(stream, terminal, size, suspended, on_interrupt, is_typing=is_typing, signals=signals)
+        super().__init__(
+            stream, terminal, size, suspended, on_interrupt, is_typing=is_typing, signals=signals, keyboard=keyboard
+        )
         self._lines = TerminalOutput(stream)
         self._question_count = 0
 
