@@ -405,3 +405,46 @@ def test_a_choice_that_answers_a_question_is_asked_about(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "score"), [("prefer pathlib", "preference", 9.0), ("prefer no mocks", "preference", 0.5)]
+)
+def test_an_order_to_prefer_something_is_a_liking_unless_it_prohibits(
+    make_harness: MakeHarness, said: str, kind: str, score: float
+) -> None:
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(said)
+        [record] = harness.app.memory.store.records()
+        assert (record.kind, record.content, record.score) == (kind, said, score)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_the_end_of_a_limit_that_names_a_permission_is_kept(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn("never push without my ok, ok?")
+        await harness.turn("never push without my ok")
+        assert [record.content for record in harness.app.memory.store.records()] == ["never push without my ok"]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_limit_for_a_time_is_not_saved_and_not_asked_about(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn("For the next hour never push")
+        await harness.turn("don't touch the parser this week")
+        assert not harness.app.memory.store.records()
+        assert len(harness.app.memory.held_limits) == 2
+        assert not harness.app.runtime.learner.pop_suggestions()
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -23,7 +23,7 @@ from clio.memory.preferences.foreign_statements import (
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, find_preferences
+from clio.memory.preferences.stated_preferences import LIKED, NEVER, StatedPreference, find_preferences
 from clio.memory.store.record import MemoryDraft, Provenance, check_more_than_secret
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
@@ -57,6 +57,7 @@ _CHOOSES = re.compile(
     re.I,
 )
 """The beginning of an order to use one thing and not another, without a word such as "always"."""
+_PREFERS = re.compile(r"(?:prefer|favou?r)\b", re.I)
 _CORRECTIONS = english_rules("corrections")
 _MAY_CORRECT = _CORRECTIONS.pattern("sign")
 """Words, one of which a correction in ASCII letters contains. The rules for corrections are only loaded for these."""
@@ -165,11 +166,12 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
             for_task.append(limit.content)
         else:
             certain, is_project = limit.term == "lasting", limit.scope == "project"
+            is_liking = _PREFERS.match(limit.content) is not None and not _PROHIBITS.search(limit.content)
             statements.append(
                 StatedPreference(
-                    kind="rule",
+                    kind="preference" if is_liking else "rule",
                     content=limit.content,
-                    score=NEVER,
+                    score=LIKED if is_liking else NEVER,
                     certain=certain,
                     quote=limit.quote,
                     in_project=is_project,

@@ -92,6 +92,19 @@ _EXCLUDED = re.compile(
 """What a limit excludes that names something else to use: "use uv, not pip"."""
 _OF_TEAM = re.compile(r"we (?=(?:never|always|only|don['’]?t|do not)\b)", re.I)
 """The subject of a rule of the team, which demands the same without it: "we never push on Fridays"."""
+_ASKING = re.compile(
+    r"without (?:first )?(?:asking|checking with|telling|consulting)(?: (?:me|us))?(?: first)?"
+    r"|without (?:my|our) (?:explicit )?(?:ok(?:ay)?|permission|approval|consent|confirmation|go-ahead)",
+    re.I,
+)
+_ON_YOUR_OWN = re.compile(
+    r"\b(?:on your own|by yourself|without me|unasked|whenever you (?:like|want)|freely|at will)\b", re.I
+)
+"""What permits to do something without asking, as `_ASKING` does."""
+_ASK_BEFORE = re.compile(
+    r"(?:please )?(?:always )?ask(?:ing)?(?: me| us)?(?: first)? before (?:you |every |each )?", re.I
+)
+"""A limit or duty to ask: "ask me before committing" demands never to commit without asking."""
 _OF_THIS_TASK = re.compile(r"(?:for|in|on|during) (?:this|the current) \w+\s*[:,]?\s+", re.I)
 _PLACE_BEFORE = re.compile(
     r"((?:in|on|at|for|during|with|within|inside|outside|under|after|before|without)\b .{1,60}?),? (?:we )?"
@@ -202,10 +215,29 @@ def is_lifted(limit: str, one: Withdrawal) -> bool:
         return False
     limit = _OF_THIS_TASK.sub("", limit)
     limit = _OF_TEAM.sub("", _PLACE_BEFORE.sub(r"\2 \1", limit))
+    one, limit = _permit_unasked(one), _ASKING.sub("without asking", limit)
+    if one.kind == "permission" and (duty := _ASK_BEFORE.match(limit)):
+        limit = f"never {_without_plural(limit[duty.end() :])} without asking"
     if one.kind == "permission" and (only := _ONLY.match(limit)):
         return _allows_more(limit[only.end() :], one)
     first_order = _AND_ORDER.split(one.about)[0]
     return any(_is_about(limit, one.kind, about) for about in dict.fromkeys((one.about, first_order)) if about)
+
+
+def _permit_unasked(one: Withdrawal) -> Withdrawal:
+    """Return a permission to act "on your own", or the end of a duty to ask before, as "… without asking"."""
+    if one.kind == "release" and (duty := _ASK_BEFORE.match(one.about)):
+        return structs.replace(
+            one, kind="permission", about=f"{_without_plural(one.about[duty.end() :])} without asking"
+        )
+    if one.kind == "permission" and _ON_YOUR_OWN.search(one.quote):
+        return structs.replace(one, about=f"{_ON_YOUR_OWN.sub('', one.about).strip()} without asking")
+    return structs.replace(one, about=_ASKING.sub("without asking", one.about))
+
+
+def _without_plural(text: str) -> str:
+    """Return the text with its first word in the singular: "commit" for "commits", as what is done."""
+    return re.sub(r"^(\w+?)(?:(?<=sh)e)?s\b", r"\1", text)
 
 
 def _allows_more(demanded: str, one: Withdrawal) -> bool:

@@ -29,7 +29,8 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
-from clio.text.formatting import format_count, truncate
+from clio.text.formatting import format_count, format_stored_time, truncate
+from clio.text.lazy_regex import LazyRegex
 from clio.text.scoring import (
     DAY_S,
     DEFAULT_FLOOR,
@@ -627,8 +628,17 @@ def _words(record: MemoryRecord) -> str:
     return f"{words} [{NOTED_BY_MODEL}]" if record.is_noted_by_model else words
 
 
-def _limit_line(record: MemoryRecord) -> str:
+_HAS_END = LazyRegex(r"\b(?:until|till|bis|jusqu['’]?\w*|hasta|até)\b|直到|为止|まで", re.I)
+"""Words of a limit that ends, as in "main is frozen until Friday", which only its day tells when."""
 
+
+def _limit_line(record: MemoryRecord) -> str:
     if record.explicit and record.reason.startswith("said: "):
-        return f"- {make_inert_line(record.content)}"  # the user's own words, which say themselves what is demanded
+        # The user's own words, which say themselves what is demanded.
+        stated = (
+            f" (stated {format_stored_time('%Y-%m-%d', record.updated, 'undated')})"
+            if _HAS_END.search(record.content)
+            else ""
+        )
+        return f"- {make_inert_line(record.content)}{stated}"
     return f"- {make_inert_line(as_order(record.content))}{'' if record.explicit else ' (inferred)'}"

@@ -320,6 +320,8 @@ def order(part: Sentence) -> StatedPreference | None:
     prefix = ""
     scenario = None
     if scope is not None:
+        if NOW.search(scope[0]):
+            return None
         prefix = f"{part.text[: scope.end('scope')].strip()} "
         scenario = detect_task_type(scope["scope"], TaskTypes())
         general = not scope["when"] or (scope["who"] and scope["when"].lower() != "if")

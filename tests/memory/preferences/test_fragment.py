@@ -35,6 +35,20 @@ def test_hard_limits_are_imperatives_in_the_order_they_were_set() -> None:
     assert hard_limits_fragment(limits[::-1], "memories.json") == fragment
 
 
+def test_a_limit_that_ends_has_the_day_on_which_it_was_stated() -> None:
+    def stated(content: str) -> str:
+        limit = MemoryRecord(
+            id="x", kind="preference", content=content, score=0.5, explicit=True, reason="said: it", updated=1e9
+        )
+        fragment = hard_limits_fragment([limit], "memories.json")
+        assert fragment is not None
+        return fragment.text.splitlines()[-1]
+
+    assert stated("main is frozen until Friday") == "- main is frozen until Friday (stated 2001-09-09)"
+    assert stated("main bleibt bis Freitag eingefroren").endswith("(stated 2001-09-09)")
+    assert stated("never push to main") == "- never push to main"
+
+
 def test_no_cap_removes_a_hard_limit() -> None:
     long = "never " + "用制表符 " * 3_000
     fragment = hard_limits_fragment([record(long, 0.5, explicit=True)] * 3, "memories.json")

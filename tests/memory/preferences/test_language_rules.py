@@ -105,6 +105,19 @@ def test_requests_to_remember_and_the_scope_of_a_limit_are_found() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
+        ("Bonjour ! Retiens que la base de test s'appelle infl_test.", "la base de test s'appelle infl_test"),
+        ("Hola, recuerda que el puerto es 4000.", "el puerto es 4000"),
+        ("Bom dia, lembre-se de que a porta é 4000.", "a porta é 4000"),
+        ("Moin, merk dir: der Port ist 4000.", "der Port ist 4000"),
+    ],
+)
+def test_a_greeting_before_a_request_to_remember_is_skipped(text: str, what: str) -> None:
+    assert [one.content for one in read_statements(text, detect_language(text))] == [what]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
         ("Vergiss nicht, die Tests laufen zu lassen.", ""),
         ("Denk daran, vor dem Push die Doku zu aktualisieren!", ""),
         ("Denk dran, dass der Port 9090 ist", "der Port 9090 ist"),

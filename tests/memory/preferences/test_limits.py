@@ -371,6 +371,16 @@ def test_a_limit_begins_with_a_name_as_written(text: str) -> None:
         ("our public api has exactly one entry point", "lasting", "project"),
         ("CI rejects unsigned tags in this repo", "lasting", "project"),
         ("Write a tool. No frameworks please.", "task", "user"),
+        ("prod is frozen until Friday", "lasting", "project"),
+        ("until the 0.11 release never merge to master", "lasting", "project"),
+        ("while I'm on vacation nobody may tag releases", "lasting", "project"),
+        ("don't touch the parser this week", "task", "user"),
+        ("for the next two hours don't run the slow tests", "task", "project"),
+        ("let's use ruff instead of flake8 from now on", "lasting", "project"),
+        ("Nosotros usamos uv, no pip", "lasting", "project"),
+        ("on utilise pytest ici, pas unittest", "lasting", "project"),
+        ("usamos uv, não pip", "lasting", "project"),
+        ("ne modifie jamais les fichiers générés sans me demander d'abord", "lasting", "user"),
     ],
 )
 def test_the_duration_and_scope_of_a_limit(text: str, term: str, scope: str) -> None:
