@@ -57,7 +57,7 @@ _CHOOSES = re.compile(
     re.I,
 )
 """The beginning of an order to use one thing and not another, without a word such as "always"."""
-_PREFERS = re.compile(r"(?:prefer|favou?r)\b", re.I)
+_PREFERS = LazyRegex(r"(?:prefer|favou?r)\b", re.I, starts=("prefer", "favo"))
 _CORRECTIONS = english_rules("corrections")
 _MAY_CORRECT = _CORRECTIONS.pattern("sign")
 """Words, one of which a correction in ASCII letters contains. The rules for corrections are only loaded for these."""
