@@ -319,6 +319,23 @@ ONLY_UTILS = "only edit src/click/utils.py"
         ("never touch vendor/", "vendor/ isn't forbidden anymore"),
         ("no new files", "end the 'no new files' rule"),
         ("on production never run migrations", "you may run migrations on production now"),
+        ("never push to the remote", "ok you can push now"),
+        ("never push to origin", "feel free to push again"),
+        ("nie auf den Remote pushen", "ok, du darfst jetzt pushen"),
+        ("ne jamais pousser sur le dépôt distant", "ok tu peux pousser maintenant"),
+        ("nunca hagas push al remoto", "vale, ya puedes hacer push"),
+        ("nunca faça push para o remoto", "ok, agora você pode fazer push"),
+        ("永远不要推送到远程仓库", "好的，现在你可以推送了"),
+        ("リモートには絶対にプッシュしないで", "もうプッシュしてもいいです"),
+        ("only edit utils.py", "you may also edit core.py"),
+        ("bearbeite nur utils.py", "du darfst auch core.py bearbeiten"),
+        ("nur utils.py bearbeiten", "core.py darfst du auch ändern"),
+        ("modifie uniquement utils.py", "tu peux aussi modifier core.py"),
+        ("ne modifie que utils.py", "tu peux aussi modifier core.py"),
+        ("edita solo utils.py", "también puedes editar core.py"),
+        ("edite apenas utils.py", "você também pode editar core.py"),
+        ("只修改 utils.py", "core.py 也可以改"),
+        ("utils.py だけを編集して", "core.py も編集していいです"),
     ],
 )
 def test_plain_words_lift_a_limit(limit: str, said: str) -> None:
@@ -337,10 +354,120 @@ def test_plain_words_lift_a_limit(limit: str, said: str) -> None:
         ("only use the standard library", "you can use the debugger"),
         ("keep it as it is", "we don't need that anymore"),
         ("on production never run migrations", "you may run migrations now"),
+        ("never push to main", "you can push now"),
+        ("never push to the remote", "you can push to staging now"),
+        ("never push to the remote", "feel free to deploy now"),
+        ("never push to the remote", "you can push the button now"),
+        ("nie auf main pushen", "du darfst jetzt pushen"),
+        ("bearbeite nur utils.py", "du darfst auch utils.py bearbeiten"),
+        ("ändere nur Dateien in src/", "du darfst auch src/a.py ändern"),
+        ("never use sudo", "sudo isn't so bad after all"),
+        ("always use tabs", "tabs aren't that great after all"),
+        ("use uv, not pip", "uv isn't that great"),
     ],
 )
 def test_other_permissions_lift_no_limit(limit: str, said: str) -> None:
     assert not any(is_lifted(limit, one) for one in find_withdrawals(said))
+
+
+@pytest.mark.parametrize(
+    ("limit", "permission"),
+    [
+        ("don't push to main, fix the tests first", "ok you can push now"),
+        ("don't push before the tests pass", "pushing is fine now"),
+        ("don't deploy to production", "feel free to deploy now"),
+        ("nicht auf main pushen", "du kannst jetzt pushen"),
+        ("ne déploie pas en production", "tu peux déployer maintenant"),
+        ("no hagas push a main", "ya puedes hacer push"),
+        ("não faça push para main", "agora você pode fazer push"),
+        ("不要推送到主分支", "现在你可以推送了"),
+        ("mainにはデプロイしないで", "もうデプロイしてもいいです"),
+    ],
+)
+def test_the_act_alone_names_a_limit_of_the_session(limit: str, permission: str) -> None:
+    [one] = find_withdrawals(permission)
+    assert is_lifted(limit, one, is_held=True)
+    assert not is_lifted(limit, one)
+
+
+@pytest.mark.parametrize(
+    ("limit", "permission"),
+    [
+        ("only edit utils.py, fix the bug", "you may also edit core.py"),
+        ("dont push to main, fix the tests", "ok you can push now"),
+        ("bearbeite nur utils.py", "du darfst auch core.py bearbeiten"),
+        ("ne modifie que utils.py", "tu peux aussi modifier core.py"),
+        ("edita solo utils.py", "también puedes editar core.py"),
+        ("edite apenas utils.py", "você também pode editar core.py"),
+        ("只修改 utils.py", "你也可以修改 core.py"),
+        ("utils.py だけを編集して", "core.py も編集していいです"),
+    ],
+)
+def test_a_limit_of_the_session_is_held_until_it_is_widened(
+    make_harness: MakeHarness, limit: str, permission: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn(limit)
+        assert len(harness.app.memory.held_limits) == 1
+        await harness.turn(permission)
+        assert not harness.app.memory.held_limits and not preferences(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("don't push to main", "you can push just this once"),
+        ("don't push to main", "can you push now?"),
+        ("don't push to main", "you can push if the tests pass"),
+        ("don't push to main", "you can push to staging now"),
+        ("don't push to main", "feel free to deploy now"),
+        ("never commit without asking", "you can commit now"),
+        ("don't edit setup.py", "you can edit now"),
+        ("nicht auf main pushen", "du darfst jetzt deployen"),
+        ("nicht ohne Rückfrage pushen", "du darfst jetzt pushen"),
+        ("不要推送到主分支", "现在可以部署了"),
+    ],
+)
+def test_occasions_conditions_and_other_acts_lift_no_limit_of_the_session(limit: str, said: str) -> None:
+    assert not any(is_lifted(limit, one, is_held=True) for one in find_withdrawals(said))
+
+
+@pytest.mark.parametrize(
+    ("stated", "judgement", "is_gone"),
+    [
+        ("I hate yaml", "yaml is fine after all", True),
+        ("I hate yaml", "ok yaml isn't so bad after all", True),
+        ("I hate yaml", "turns out yaml is not bad", True),
+        ("I hate yaml", "yaml grew on me", True),
+        ("I don't like long functions", "I've come to like long functions", True),
+        ("I prefer tabs", "tabs aren't that great after all", True),
+        ("I prefer tabs", "tabs are actually terrible after all", True),
+        ("I hate yaml", "is yaml good after all?", False),
+        ("I hate yaml", "he says yaml is good actually", False),
+        ("I hate yaml", "the yaml isn't that bad, but fix it", False),
+        ("I hate yaml", "json isn't so bad after all", False),
+        ("I hate yaml", "yaml isn't that great after all", False),
+        ("I prefer tabs", "tabs aren't that bad", False),
+    ],
+)
+def test_a_judgement_takes_back_a_like_or_a_dislike(
+    make_harness: MakeHarness, stated: str, judgement: str, is_gone: bool
+) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn(stated)
+        assert len(preferences(harness)) == 1
+        await harness.turn(judgement)
+        assert len(preferences(harness)) == (0 if is_gone else 1)
+        await harness.app.close()
+
+    asyncio.run(run())
 
 
 def test_a_permission_must_name_the_subject_of_the_limit() -> None:

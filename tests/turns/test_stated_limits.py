@@ -8,6 +8,7 @@ import pytest
 
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
+from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.session_start import PENDING_FILE
 from clio.memory.store.record import TYPED_KINDS
 from clio.security.approval import Answer
@@ -445,6 +446,92 @@ def test_a_limit_for_a_time_is_not_saved_and_not_asked_about(make_harness: MakeH
         assert not harness.app.memory.store.records()
         assert len(harness.app.memory.held_limits) == 2
         assert not harness.app.runtime.learner.pop_suggestions()
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("message", "is_saved"),
+    [
+        ("no emojis", False),
+        ("no click, no typer", False),
+        ("keine Emojis", False),
+        ("no mocks, ever", True),
+        ("no emojis in commit messages", True),
+        ("no emojis in this project", True),
+        ("from now on no emojis", True),
+        ("remember: no emojis", True),
+        ("rules: no emojis", True),
+        ("don't use emojis", True),
+    ],
+)
+def test_a_prohibition_without_a_verb_is_saved_only_if_its_words_say_that_it_lasts(
+    make_harness: MakeHarness, message: str, is_saved: bool
+) -> None:
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(message)
+        memory = harness.app.memory
+        assert bool([*memory.preferences.hard_limits(), *memory.project_preferences.hard_limits()]) is is_saved
+        assert bool(memory.held_limits) is not is_saved
+        assert bool(harness.app.learner.pop_suggestions()) is not is_saved
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "turns out the image service needs libvips 8.15",
+        "our image service needs libvips 8.15",
+        "this project needs node 20",
+        "our tests need a running postgres",
+        "every service needs 2 GB",
+        "found out the services need java 17",
+    ],
+)
+def test_what_a_thing_needs_is_no_limit(message: str) -> None:
+    assert not find_limits(message)
+
+
+@pytest.mark.parametrize("message", ["functions need docstrings", "every PR needs a changelog entry"])
+def test_what_each_piece_of_work_needs_is_a_limit(message: str) -> None:
+    assert [one.content for one in find_limits(message)] == [message]
+
+
+@pytest.mark.parametrize(
+    ("message", "limit"),
+    [
+        ("remember: never push to main", "never push to main"),
+        ("merk dir: niemals auf main pushen", "niemals auf main pushen"),
+        ("merk dir, dass du nie auf main pushen darfst", "du nie auf main pushen darfst"),
+        ("denk dran: vendor/ ist tabu", "vendor/ ist tabu"),
+        ("souviens-toi : ne jamais pousser sur main", "ne jamais pousser sur main"),
+        ("recuerda que nunca debes hacer push a main", "nunca debes hacer push a main"),
+        ("lembre-se: nunca faça push para main", "nunca faça push para main"),
+        ("记住：永远不要推送到 main", "永远不要推送到 main"),
+        ("覚えておいて：mainには絶対にプッシュしないで", "mainには絶対にプッシュしないで"),
+        ("merk dir: wir deployen mit make ship", ""),
+        ("merk dir, dass die API nie null zurückgibt", ""),
+        ("retiens que le serveur n'est jamais redémarré le dimanche", ""),
+        ("recuerda que el servidor nunca responde con 500", ""),
+        ("lembre-se que o servidor não funciona aos domingos", ""),
+        ("记住，服务器周日不能访问", ""),
+        ("覚えておいて：サーバーは日曜日に使えません", ""),
+    ],
+)
+def test_a_prohibition_to_remember_is_a_limit_in_each_language(
+    make_harness: MakeHarness, message: str, limit: str
+) -> None:
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(message)
+        [record] = harness.app.memory.store.records()
+        assert (record.kind, record.content) == ("preference", limit) if limit else record.kind == "fact"
         await harness.app.close()
 
     asyncio.run(run())

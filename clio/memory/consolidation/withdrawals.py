@@ -26,8 +26,10 @@ from clio.memory.consolidation.value_corrections import (
 )
 from clio.memory.preferences.foreign_statements import (
     USING,
+    allows_more,
     compare_withdrawn,
     detect_language,
+    is_act_alone,
     is_own_english,
     list_foreign_texts,
     read_withdrawals,
@@ -71,6 +73,9 @@ _NAMED_RULE_IS_GONE = _EN.pattern("named_rule_is_gone")
 _CHANGED_MIND = _EN.pattern("changed_mind")
 _NOT_FORBIDDEN = _EN.pattern("not_forbidden")
 _USE_NOW = _EN.pattern("use_now")
+_PRAISE = _EN.pattern("praise")
+_PRAISED_AFTER_ALL = _EN.pattern("praised_after_all")
+_BLAME = _EN.pattern("blame")
 _WHATEVER_YOU_LIKE = _EN.pattern("whatever_you_like")
 _MORE = _EN.pattern("more")
 """Words by which a permission adds to what an "only" limit allows: "you may edit core.py too"."""
@@ -114,11 +119,11 @@ _PLACE_BEFORE = re.compile(
 """A limit with its place or condition first, which is compared as if it came last: "on production never …"."""
 _ONLY = re.compile(r"(?:you (?:may|can|should|must) )?only (?:ever )?(?=\w)", re.I)
 _OTHER_THAN = re.compile(r"\bother\b.*\bthan\b|\b(?:besides|apart from|in addition to)\b", re.I)
-_BEFORE_VERBS = frozenset("or and to ever just please now any more not never dont be".split())
+_BEFORE_VERBS = frozenset("or and to ever just also please now any more not never dont be".split())
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
 
-WithdrawalKind = Literal["permission", "release", "forget"]
+WithdrawalKind = Literal["permission", "release", "forget", "praise", "blame"]
 
 
 class Withdrawal(Struct, frozen=True, kw_only=True):
@@ -126,7 +131,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: "permission" allows what a limit prohibits; "release" no longer wants what a rule or preference asks for;
-            "forget" names a rule or limit to forget.
+            "forget" names a rule or limit to forget; "praise" takes back a dislike, and "blame" a liking.
         about: the words that say what it is about; "" if it only points ("forget that rule").
         quote: the sentence as written.
         language: code of its language; "" for English.
@@ -183,6 +188,8 @@ def _read(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, in
         ),
         ("permission", (_ALLOWED_TO, _THING_IS_FINE, _USE_NOW, _WHATEVER_YOU_LIKE) if is_alone else ()),
         ("release", (_NO_NEED, _NO_LONGER_WANTED)),
+        ("praise", (_PRAISE, _PRAISED_AFTER_ALL)),
+        ("blame", (_BLAME,)),
     )
     for kind, patterns in kinds:
         for pattern in patterns:
@@ -198,19 +205,31 @@ def _without_tail(text: str) -> str:
     return text.strip(" ,.;:!")
 
 
-def is_lifted(limit: str, one: Withdrawal) -> bool:
+def is_lifted(limit: str, one: Withdrawal, *, is_held: bool = False) -> bool:
     """Whether a withdrawal takes back this limit, rule or preference.
 
     A permission must name all that the limit is about, and nothing narrower: "you may edit setup.py" lifts "never edit
     setup.py", but not "never edit files without asking", and "you may edit docs/setup.md" lifts neither.
+
+    is_held: whether the limit was stated for the session only; see `is_act_alone`.
     """
     language = one.language or detect_language(limit)
     excluded = _EXCLUDED.search(limit) if one.kind == "permission" else None
     if excluded:  # "use uv, not pip" prohibits pip
         name = next(filter(None, excluded.groups()))
         limit = f"{name}は禁止" if language == "ja" else f"never {name}"
+    if one.kind == "praise" or one.kind == "blame":
+        return not language and _is_about(limit, one.kind, one.about, is_held=is_held)
     if language:
-        return compare_withdrawn(limit, one.about, one.kind, language, may_be_state=one.may_be_state)
+        return compare_withdrawn(
+            limit,
+            one.about,
+            one.kind,
+            language,
+            quote=one.quote,
+            may_be_state=one.may_be_state,
+            is_held=is_held,
+        )
     if one.may_be_state and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
         return False
     limit = _OF_THIS_TASK.sub("", limit)
@@ -221,7 +240,8 @@ def is_lifted(limit: str, one: Withdrawal) -> bool:
     if one.kind == "permission" and (only := _ONLY.match(limit)):
         return _allows_more(limit[only.end() :], one)
     first_order = _AND_ORDER.split(one.about)[0]
-    return any(_is_about(limit, one.kind, about) for about in dict.fromkeys((one.about, first_order)) if about)
+    abouts = [about for about in dict.fromkeys((one.about, first_order)) if about]
+    return any(_is_about(limit, one.kind, about, is_held=is_held) for about in abouts)
 
 
 def _permit_unasked(one: Withdrawal) -> Withdrawal:
@@ -243,13 +263,11 @@ def _without_plural(text: str) -> str:
 def _allows_more(demanded: str, one: Withdrawal) -> bool:
     """Whether a permission allows what a limit such as "only edit utils.py" excludes: another file, or others "too"."""
     mine, other = _objects(demanded), _objects(one.about)
-    if not _verbs(demanded) & _verbs(one.about) or not mine or not other:
+    if not _verbs(demanded) & _verbs(one.about):
         return False
     if _OTHER_THAN.search(one.about):
-        return other <= _with_parts_of_paths(mine)
-    is_inside = any(new.startswith(old.rstrip("/") + "/") for old in mine for new in other)
-    are_files = all(any(re.search(r"\w[./]", word) for word in words) for words in (mine, other))
-    return mine.isdisjoint(other) and not is_inside and (are_files or _MORE.search(one.quote) is not None)
+        return bool(mine and other) and other <= _with_parts_of_paths(mine)
+    return allows_more(mine, other, says_more=_MORE.search(one.quote) is not None)
 
 
 def _with_parts_of_paths(objects: frozenset[str]) -> frozenset[str]:
@@ -258,7 +276,7 @@ def _with_parts_of_paths(objects: frozenset[str]) -> frozenset[str]:
     return objects | names | {stem_word(name.partition(".")[0]) for name in names if name.partition(".")[0]}
 
 
-def _is_about(limit: str, kind: WithdrawalKind, about: str) -> bool:
+def _is_about(limit: str, kind: WithdrawalKind, about: str, *, is_held: bool) -> bool:
     if kind == "forget":
         wanted = _objects(about) or _verbs(about)
         is_quoted = " " in about and about.casefold() in limit.casefold()
@@ -274,11 +292,17 @@ def _is_about(limit: str, kind: WithdrawalKind, about: str) -> bool:
         return False  # "you need not push" lifts a duty, not the prohibition "never push"
     if kind == "permission" and not is_negated and not disliked:
         return False
-    about = about[avoided.end() :] if avoided and kind == "release" else about
-    if bool(_CONDITION.search(demanded)) != bool(_CONDITION.search(about)):
+    if kind == "praise" and not disliked:
         return False
+    if kind == "blame" and (beginning or _verbs(limit.removeprefix("prefer "))):
+        return False  # a rule stays, whatever the user thinks of what it demands
+    about = about[avoided.end() :] if avoided and kind == "release" else about
     mine, other = _objects(demanded), _objects(about)
     verbs, others = _verbs(demanded), _verbs(about)
+    if kind == "permission" and is_held and is_act_alone(limit, verbs, others, other):
+        return True
+    if bool(_CONDITION.search(demanded)) != bool(_CONDITION.search(about)):
+        return False
     return bool(mine or verbs) and bool(other or others) and mine == other and (verbs <= others or not others)
 
 
@@ -303,14 +327,14 @@ def _words(text: str) -> list[str]:
 def _verbs(text: str) -> frozenset[str]:
     """Return the groups of the verbs that a text begins with, or that follow "or" and "and"."""
     found: set[str] = set()
-    takes = True
+    takes, before = True, ""
     for word in _words(text):
         verb = _verb_of(word)
-        if takes and verb:
+        if takes and verb and not (before == "to" and word.endswith("ing")):  # "push to staging"
             found.add(verb)
         elif word not in _BEFORE_VERBS:
             takes = False
-        takes = takes or word in ("or", "and")
+        takes, before = takes or word in ("or", "and"), word
     return frozenset(found)
 
 
@@ -536,7 +560,7 @@ def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
         known = [record for _, record in list_preferences(memory)]
         if not memory.is_foreign:
             known += [entry for entry in memory.store.records(PROJECT_KINDS) if entry.kind == "rule"]
-        held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one))
+        held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True))
         if one.about:
             records = [record for record in known if is_lifted(_as_stated(record), one)]
         else:  # "forget that rule"

@@ -74,6 +74,8 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         occasion: searched anywhere; signs that a permission is for one occasion, conditional, negated or reported.
         prohibition: searched anywhere; words of limits that prohibit something.
         narrowed: searched anywhere; words of a limit or permission that make it narrower ("without asking").
+        only: searched anywhere; words of limits that allow some things, and nothing else.
+        more: searched anywhere; words by which a permission adds to what such a limit allows.
         verbs: by group, beginnings of the verbs of limits; "use" adds nothing to what a limit is about.
         fillers: words that do not say what a limit is about. In Chinese and Japanese, also parts of words.
         english: English words of limits, corrections and requests that users of the language mix in, each with the word
@@ -106,6 +108,8 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     occasion: str
     prohibition: str
     narrowed: str
+    only: str
+    more: str
     verbs: dict[str, tuple[str, ...]]
     fillers: tuple[str, ...]
     english: dict[str, str]
@@ -404,25 +408,67 @@ USING = frozenset(("use", "run", "add"))
 """Groups of verbs of limits that "sudo is ok" lifts. "main is ok" may describe a state, and lifts no ban on pushing."""
 
 
+_ACTS = frozenset("push commit deploy publish release merge rebase tag upload".split())
+_WITHOUT = LazyRegex(r"\b(?:without|ohne|sans|sin|sem)\b|[没未不]经|没有|なく|なし|無断|勝手に|聞かず", re.I)
+
+
+def is_act_alone(limit: str, verbs: frozenset[str], allowed: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether a permission names only the act that a limit is about: "you can push now", of "don't push to main yet".
+
+    In the session in which such a limit was stated, the act alone tells which one is meant. A permission to push is
+    none to push without asking.
+    """
+    is_named = bool(verbs) and verbs <= allowed <= _ACTS and not others
+    return is_named and not _WITHOUT.search(limit)
+
+
+def allows_more(things: frozenset[str], others: frozenset[str], *, says_more: bool) -> bool:
+    """Whether a permission allows other things than those an "only" limit allows: other files, or others "too"."""
+    is_inside = any(new.startswith(old.rstrip("/") + "/") for old in things for new in others)
+    are_files = all(any(re.search(r"\w[./]", word) for word in words) for words in (things, others))
+    return bool(things and others) and things.isdisjoint(others) and not is_inside and (are_files or says_more)
+
+
 def compare_withdrawn(
-    limit: str, about: str, kind: WithdrawalKind, language: str, *, may_be_state: bool = False
+    limit: str,
+    about: str,
+    kind: WithdrawalKind,
+    language: str,
+    *,
+    quote: str,
+    may_be_state: bool = False,
+    is_held: bool = False,
 ) -> bool:
-    """Whether what a withdrawal is about is this limit: the same things, and no other verb or narrower condition."""
+    """Whether what a withdrawal is about is this limit: the same things, and no other verb or narrower condition.
+
+    Args:
+        quote: the whole sentence of the withdrawal.
+        is_held: whether the limit was stated for the session only.
+    """
     rules = load_rule_file(language, LanguageRules)
     limit, about = (_replace_english(one, one, rules).plain for one in (limit, about))
+    if kind == "permission" and re.search(rules.only, limit, re.I):
+        (things, verbs), (others, allowed) = (
+            _list_things(re.sub(pattern, " ", one, flags=re.I), language, rules)
+            for one, pattern in ((limit, rules.only), (about, rules.more))
+        )
+        says_more = re.search(rules.more, quote, re.I) is not None
+        return bool(verbs & allowed or not allowed) and allows_more(things, others, says_more=says_more)
     is_prohibition = re.search(rules.prohibition, limit, re.I) is not None
     if (kind == "permission" and not is_prohibition) or (kind == "release" and is_prohibition):
         return False
+    (things, verbs), (others, allowed) = (_list_things(one, language, rules) for one in (limit, about))
+    if kind == "permission" and is_held and is_act_alone(limit, verbs, allowed, others):
+        return True
     narrowed = [re.search(rules.narrowed, one, re.I) is not None for one in (limit, about)]
     if kind != "forget" and narrowed[0] != narrowed[1]:
         return False
-    (things, verbs), (others, allowed) = (_list_things(one, language, rules) for one in (limit, about))
     if kind == "forget":
         return bool(others) and others <= things
     if may_be_state and not allowed and not verbs <= USING:
         return False
     has_same_verbs = verbs <= allowed or not allowed or (kind == "release" and allowed <= verbs)
-    return bool(things) and things == others and has_same_verbs
+    return bool(things or (verbs and allowed)) and things == others and has_same_verbs
 
 
 def _list_things(text: str, language: str, rules: LanguageRules) -> tuple[frozenset[str], frozenset[str]]:
@@ -510,6 +556,9 @@ def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | N
         if (asked := _match(pattern, clause)) is not None:
             with_task = _match(rules.task_behind, asked["what"])
             what = with_task["stated"] if with_task else asked["what"]
+            if re.search(rules.prohibition, what, re.I) and _term(what, rules, what) == "lasting":
+                is_project = re.search(rules.project, what, re.I) is not None
+                return LanguageStatement(kind="limit", content=_tidy(what), quote=sentence, in_project=is_project)
             return LanguageStatement(kind="remember", content=_tidy(what), quote=sentence)
     after_liking = _find_limit_after_liking(rest, rules)
     if after_liking is not None:
