@@ -6,7 +6,7 @@ turn and after each step that edited files; only problems that the first run did
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -32,6 +32,8 @@ BEFORE_LIMIT_S = 2.0
 """How much of `STEP_LIMIT_S` the checks before an edit may take."""
 MAX_REPORTED_LINES = 10
 _MAX_ROW_CHARS = 200
+_MAX_ALIKE = 3
+"""Maximum number of problems of one place and code that are shown in full."""
 _MAX_READ_BYTES = 1_000_000
 """In a larger file, no line counts as changed by the turn."""
 
@@ -278,24 +280,30 @@ class TurnChecks:
         if not unreported:
             return f"[checks: not fixed yet: {self._format_places(remaining)}]" if not is_late else ""
         count = format_count(len(unreported), "new problem")
-        rows = [self._format_row(problem) for problem in unreported[:MAX_REPORTED_LINES]]
-        more = [f"… and {len(unreported) - MAX_REPORTED_LINES} more"] if len(unreported) > MAX_REPORTED_LINES else []
+        alike: dict[tuple[str, str], list[Diagnostic]] = {}
+        for problem in unreported:
+            alike.setdefault((problem.place, problem.code), []).append(problem)
+        rows = [row for problems in alike.values() for row in self._format_rows(problems)]
+        more = [f"… and {len(rows) - MAX_REPORTED_LINES} more lines"] if len(rows) > MAX_REPORTED_LINES else []
+        rows = rows[:MAX_REPORTED_LINES]
         more += [f"not fixed yet: {self._format_places(remaining)}"] if remaining else []
         self._notify(tr("checks found {count}: {rows}", count=tr_count(len(unreported), "new problem"), rows=rows[0]))
         origin = " after the edits of an earlier step" if is_late else ""
         return "\n".join([f"[checks: {count} since this turn began{origin}]", *rows, *more])
 
-    def _format_row(self, problem: Diagnostic) -> str:
-        text = " ".join(filter(None, (problem.place, problem.code, problem.message, problem.detail)))
-        line = to_inert_line(self._redact(text))
-        return truncate(line, _MAX_ROW_CHARS)
+    def _format_rows(self, problems: Sequence[Diagnostic]) -> Iterator[str]:
+        """Yield the rows of problems with one place and code; a wrong argument may be one for each parameter."""
+        for problem in problems[:_MAX_ALIKE]:
+            text = " ".join(filter(None, (problem.place, problem.code, problem.message, problem.detail)))
+            yield truncate(to_inert_line(self._redact(text)), _MAX_ROW_CHARS)
+        if len(problems) > _MAX_ALIKE:
+            first = problems[0]
+            yield to_inert_line(f"{first.place} {first.code}: {len(problems) - _MAX_ALIKE} more like these")
 
     def _format_places(self, problems: Sequence[Diagnostic]) -> str:
-        places = ", ".join(
-            " ".join(filter(None, (problem.place, problem.code))) for problem in problems[:MAX_REPORTED_LINES]
-        )
-        more = f" and {len(problems) - MAX_REPORTED_LINES} more" if len(problems) > MAX_REPORTED_LINES else ""
-        return to_inert_line(self._redact(places)) + more
+        places = list(dict.fromkeys(" ".join(filter(None, (problem.place, problem.code))) for problem in problems))
+        more = f" and {len(places) - MAX_REPORTED_LINES} more" if len(places) > MAX_REPORTED_LINES else ""
+        return to_inert_line(self._redact(", ".join(places[:MAX_REPORTED_LINES]))) + more
 
     async def stop(self) -> None:
         """Stop every running checker and everything it started."""

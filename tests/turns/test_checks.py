@@ -114,6 +114,19 @@ def test_the_last_edit_of_a_step_reports_what_all_its_edits_broke(make_harness: 
 
 
 @needs_ruff
+def test_problems_of_one_line_and_code_are_counted_and_listed_once_when_they_remain(make_harness: MakeHarness) -> None:
+    names = " + ".join(f"name{number}" for number in range(9))
+    steps = [edit("calc.py", "a - b", names), edit("calc.py", "import os", "import sys"), text("done")]
+    harness = make_harness(steps, approve="all")
+    (harness.project / "calc.py").write_text(OLD, encoding="utf-8")
+    run(harness)
+    report = result(harness, 1).partition("[checks: ")[2]
+    assert report.startswith("9 new problems") and report.count("calc.py:5 F821 Undefined name") == 3
+    assert "6 more like these" in report
+    assert result(harness, 2).partition("not fixed yet: ")[2].count("calc.py:5 F821") == 1
+
+
+@needs_ruff
 def test_at_most_ten_lines_are_added_without_secrets(make_harness: MakeHarness) -> None:
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
     body = "".join(f"print(unknown_{number})\n" for number in range(40)) + f"import {key.replace('-', '_')}\n"
