@@ -205,6 +205,13 @@ def test_an_empty_list_explains_how_to_begin(harness: Harness) -> None:
     assert mentions(ok(harness, "/memory list events").text, "No event", "`/memory remember TEXT --type event`")
 
 
+def test_the_list_and_the_history_name_a_hard_limit_as_such(harness: Harness) -> None:
+    ok(harness, "/prefs add our line length is 100 --score 0.5 --rule")
+    [row] = rows(ok(harness, "/memory list"))
+    assert row[2] == "our line length is 100 (hard limit)"
+    assert "hard limit" in str(ok(harness, f"/memory history {row[0]}"))
+
+
 def test_the_list_has_every_kind_and_can_be_filtered_by_kind_and_scope(harness: Harness) -> None:
     ok(harness, "/memory add tests run with make test")
     ok(harness, "/memory add rule be kind")

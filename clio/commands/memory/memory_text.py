@@ -38,6 +38,7 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
 from clio.text.fuzzy import find_nearest_name
+from clio.text.scoring import HARD_LIMIT_SCORE
 from clio.text.translation import mark, tr
 
 if TYPE_CHECKING:
@@ -275,7 +276,9 @@ def make_typed_row(record: MemoryRecord, scope: Scope, freshness: Freshness = "u
 
 
 def add_score(text: str, score: float | None) -> str:
-    """Return the text of a preference with its score, which says whether it is liked or disliked."""
+    """Return the text of a preference with its score, which says whether it is liked or disliked; or "hard limit"."""
+    if score is not None and score <= HARD_LIMIT_SCORE:
+        return tr("{text} (hard limit)", text=text)
     return text if score is None else tr("{text} ({score:g} of 10)", text=text, score=score)
 
 
