@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Literal
+
+from msgspec import Struct
 
 from clio.security.redaction.secret_patterns import (
     ANY_WORD,
@@ -14,22 +15,13 @@ from clio.security.redaction.secret_patterns import (
     WORDS,
     Span,
     can_be_secret_name,
-    compute_entropy,
-    count_character_kinds,
     get_secret_kind,
-    has_digit,
     is_environment_name,
-    is_generic_name,
-    is_measure,
     is_name_start,
-    is_passphrase,
-    is_placeholder,
-    is_random_stretch,
     is_random_value,
-    is_reference,
     is_secret_name,
-    is_wordlike,
 )
+from clio.security.redaction.secret_values import Style, is_secret_item, is_secret_value
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of expressions and frames reads better with one a line
@@ -135,26 +127,6 @@ _OPEN_WINDOW_CHARS = 1400
 _NEAR_WINDOW_CHARS = 240
 """How far before a position a name may end whose value has not begun yet."""
 _MAX_UNFINISHED_NAMES = 6  # number of names before a position whose value may be incomplete there
-# Example: getenv(name)
-_EXPRESSION_START = LazyRegex(
-    r"[!:][A-Za-z_]|\d+\*[A-Za-z(]|[A-Za-z_][\w.:]*(?:\(|\[|<|!\()|[(\[{<$|]|\?\?|\w+::|->|await\b|new\b|lambda\b|=>|[\w.]+\?\."
-)
-# Characters that show that a value is source code or a path.
-_CODE_SIGN = LazyRegex(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
-# Signs of code that passwords contain as well. In a random-looking value they are no evidence of code.
-_CERTAIN_CODE_SIGN = LazyRegex(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
-# Example: config.db.password
-_DOTTED_NAME = LazyRegex(r"[&*]?[A-Za-z_$]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
-# Example: db_password
-_SNAKE_CASE_NAME = LazyRegex(r"_*[a-z]+(?:_[a-z]+)+_*|[A-Z]+(?:_[A-Z]+)+")
-# Example: Optional[str]
-_GENERIC_TYPE = LazyRegex(r"[A-Za-z_][A-Za-z_.]*\[[A-Za-z_., \[\]|]*\]")
-# Example: #ff8800
-_COLOUR = LazyRegex(r"#[0-9a-fA-F]{3,8}")
-# Example: 1_000ms
-_NUMBER = LazyRegex(r"[-+]?(?:\d[\d_,.]*(?:[eE][-+]?\d+)?|0x[0-9a-fA-F]+)[a-zA-Z%]{0,3}")
-# Example: rsa.PrivateKey
-_KEY_TYPE_NAME = LazyRegex(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z]*")
 _NEXT_NAME = LazyRegex(_NEXT_NAME_PATTERN)
 # Where a value without quotation marks ends if code or another assignment may follow it.
 _VALUE_END = LazyRegex(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
@@ -164,35 +136,57 @@ _LINE_START = LazyRegex(
 )
 # The end of a line, with a comment or without.
 _REST_OF_LINE = LazyRegex(r"[ \t]*(?:[#;][^\n]*|//[^\n]*)?\r?(?:\n|\Z)")
-# Example: sha256, user1
-_ALGORITHM_OR_IDENTIFIER = LazyRegex(
-    r"(?i:(?:sha|md|base|utf|u?int|rsa|aes|hs|rs|es|ps|ecdsa|hmac|oauth|openid|rfc|pbkdf|bcrypt|argon|v|py|http|tls|ssl|ipv|p|ed|"
-    r"blake|sha3|i|u|f|float|latin|cp|win|x|iso|id|arg|str|tok|t|s|k|pw|user|key|val|var|col|row|line|test|step|part|item|opt)[-_]?"
-    r"\d{1,5})|nvarchar\(?\d*\)?|varchar\(?\d*\)?"
+_FIRST_LITERAL = LazyRegex(_LITERAL.format("y"))
+_CONCATENATION_SIGN = LazyRegex(_CONCATENATION)
+_SIGN_AFTER_NAME = LazyRegex(r"[\"'`\])\\]{0,4}\s{0,16}([^\s])")
+_ASSIGNMENT_SIGNS = "=:!?|+,(<>{["
+# Example: #define
+_DEFINE_BEFORE_NAME = LazyRegex(r"#[ \t]*define[ \t]+\Z")
+# Example: #define DB_PASSWORD "…"
+_QUOTED_VALUE_AFTER_NAME = LazyRegex(rf"[A-Za-z0-9_]{{0,48}}[ \t]{{1,40}}[LuU]?{_LITERAL.format('x')}")
+# Example: passwords: [
+_STRUCTURE_START = LazyRegex(
+    rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n|\r?\n[ \t]{{0,40}}-[ \t]|\r?\n[ \t]{{1,40}}[\w\"'.-]{{1,60}}:[ \t]|\[|\{{)"
 )
-# Words of sentences: a value that contains one is a message or a label, such as "enter your password".
-_SENTENCE_WORDS = frozenset(
-    "the is are must be your enter please to of for not with in and or a an this that at by from has was if you should can"
-    " will invalid required wrong no new old on it as when which cannot may use used using match matches required empty"
-    " incorrect forgot reset change confirm create repeat type show hide missing failed error".split()
+# Example: password: |\n  …
+_BLOCK_TEXT = LazyRegex(
+    rf"{NAME_END}:[ \t]{{0,8}}[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[^\s][^\n]{{0,1000}}(?:\n(?P=indent)[^\n]{{0,1000}}){{0,100}})"
 )
-# Words that occur as values of such names and are no secrets, such as types and states.
-_PLAIN_WORDS = frozenset(
-    "string text number integer boolean object array function required optional hashed hidden encrypted plain plaintext"
-    " literal keyword identifier operator comment punctuation constant variable support storage entity default unknown value"
-    " manual disabled enabled always never inherit ignore prompt random generate generated generic header cookie bearer basic"
-    " digest kerberos account deprecated description varchar nvarchar binary undefined nullable unsigned private protected"
-    " public static readonly sensitive masked newtype struct interface buffer wstring unicode charset bytearray username"
-    " rtoken stoken expired revoked refresh access grant service system managed unused reserved failed failure success"
-    " password invalid missing example sample option options flag argument parameter file filename stdin stdout"
-    " expire expires external internal local remote crypt login logon simple complex strong".split()
+_BLOCK_LINE = LazyRegex(r"[^\s](?:[^\n]*[^\s])?")
+# Example: passwords:\n  - …
+_DASH_LIST = LazyRegex(
+    rf"{NAME_END}:[ \t]{{0,8}}\r?\n(?P<lines>(?:[ \t]{{0,40}}-[ \t][^\n]{{1,300}}(?:\n|\Z)){{1,50}})"
 )
-
-# Signs of a template or a label.
-_LABEL_SIGNS = ("{", "%s", "%(", "${", "<", ">", "[", "(", "=", "→", "+")
-
-# How a value is written; see `is_secret_value`.
-Style = Literal["quoted", "element", "environment", "data", "inline", "text", "code", "flag", "beside"]
+_DASH_ITEM = LazyRegex(r"-[ \t]{1,4}[\"']?(?P<v>[^\s\"',:{}\[\]]{4,300})[\"']?,?[ \t]*\r?(?=\n|\Z)")
+# Example: passwords = ["…"]
+_ARRAY = LazyRegex(rf"{NAME_END}(?::|=|=>|:=)[ \t]{{0,8}}(?:new[ \t]\w+)?\[(?P<items>[^\[\]{{}}]{{1,2000}})\]")
+_ARRAY_ITEM = LazyRegex(r"\\{0,2}[\"'`](?P<v>[^\"'`\n\\]{4,500})\\{0,2}[\"'`]|(?P<b>[^\s\"'`,\[\]\\]{4,500})")
+# Example: passwords = {admin: …}
+MAPPING = LazyRegex(
+    rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}}\{{(?P<items>[^{{}}]{{4,2000}})\}}|:[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[\w\"'.-]{{1,60}}:[ \t][^\n]{{1,300}}(?:\n(?P=indent)[\w\"'.-][^\n]{{1,300}}){{0,12}}))"
+)
+# Example: admin: "…"
+_MAPPING_ITEM = LazyRegex(
+    r"[\w\"'.-]{1,60}[ \t]{0,2}(?::|=>?)[ \t]{0,4}[\"'`]?(?P<v>[^\s\"'`,{}\[\]]{8,300})[\"'`]?(?=[\s,}]|\Z)"
+)
+# Example: password = { default = "…" }
+_NESTED_VALUE = LazyRegex(
+    rf"{NAME_END}(?:[:=][ \t]{{0,4}})?\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[\"']?(?:value|default)[\"']?[ \t]{{0,8}}[:=][ \t]{{0,8}}[\"'](?P<v>[^\"'\n]{{4,1000}})[\"']"
+)
+_UNFINISHED_STRUCTURE = LazyRegex(
+    rf"{NAME_END}(?:(?::|=|=>|:=)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}(?:\r?\n(?:[ \t]{{1,40}}[^\n]{{0,1000}}(?:\n|\Z)|[ \t]*\Z){{0,100}})?"
+    rf"|\r?(?:\n(?:[ \t]{{0,40}}-[ \t][^\n]{{0,300}}(?:\n|\Z)){{0,50}}[ \t]{{0,40}}-?)?|(?:new[ \t]\w+)?\[[^\[\]{{}}]{{0,2000}}"
+    rf"|\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[^{{}}\n]{{0,120}})\Z"
+)
+# Example: std::string password("…")
+_CONSTRUCTOR_CALL = LazyRegex(rf"[{NAME_CHARS}]{{0,48}}[({{]{_LITERAL.format('x')}[)}}]")
+# Example: std::string
+_STRING_TYPE_BEFORE_NAME = LazyRegex(r"(?:string|String|QString|char[ \t]*\*|auto|SecureString)[ \t]+\Z")
+_TEXT_BEFORE = LazyRegex(r"(?:(?:\[?[\w.,:'/@+-]{1,60}\]?|[\w.-]{1,40}=[^\s()\[\]{}\"']{1,60})[ \t]{1,4}){0,40}[(\[]?")
+_TEXT_WORD = LazyRegex(r"[A-Za-z]{2,}")
+_TEXT_AFTER = LazyRegex(
+    r"[,.;:!?)\]]{0,3}(?:[ \t]*\r?(?:\n|\Z)|(?P<tight>(?<=[,;])(?=\w+=))|[ \t]+(?:\w+=|-\s|(?P<word>[A-Za-z]{1,20}(?=[\s,.;!?]|\Z))))"
+)
 
 
 def find_name_places(lowered: str) -> list[tuple[int, str]]:
@@ -290,100 +284,170 @@ def _may_value_continue(text: str, position: int, end: int, start: int) -> bool:
     return False
 
 
-_FIRST_LITERAL = LazyRegex(_LITERAL.format("y"))
-_CONCATENATION_SIGN = LazyRegex(_CONCATENATION)
-
-
 def lower_keeping_positions(text: str) -> str:
     """Return the text in lower case, with every character at the same position."""
     return text.replace("\u0130", "i").lower()  # the only letter whose lower case has two characters
 
 
-def _iter_assigned_secrets(text: str, position: int) -> Iterator[Span]:
-    """Yield the secrets assigned to the name that contains the word at this position."""
+class _NamePlace(Struct, frozen=True):
+    """A name in a text whose value may follow.
+
+    Attributes:
+        position: that of the word of `WORDS` in the name.
+        start: where the name begins.
+        sign: the first character after it.
+        is_certain: see `is_secret_value`.
+        is_plural: it is the plural of such a name, so that its value is a list.
+    """
+
+    text: str
+    position: int
+    start: int
+    name: str
+    sign: str
+    is_certain: bool
+    is_plural: bool
+
+    def match(self, pattern: LazyRegex) -> re.Match[str] | None:
+        """Match a pattern at the word in the name."""
+        return pattern.match(self.text, self.position)
+
+    def follows(self, pattern: LazyRegex, chars: int) -> bool:
+        """Whether a pattern is found in at most so many characters before the name."""
+        return pattern.search(self.text, max(0, self.start - chars), self.start) is not None
+
+    def find_value(self, match: re.Match[str], group: str, style: "Style", *, strip: str = "") -> list[Span]:
+        """Return the span of the group if it is a secret. strip: characters that do not belong to its end."""
+        value = match[group].rstrip(strip) if strip else match[group]
+        if not is_secret_value(value, self.name, style, self.is_certain):
+            return []
+        start = match.start(group)
+        return [Span(start, start + len(value), get_secret_kind(self.name), _RANK)]
+
+
+def _iter_assigned_secrets(text: str, position: int) -> Iterable[Span]:
+    """Return the secrets assigned to the name that contains the word at this position."""
+    place = _find_name_place(text, position)
+    if place is not None:
+        for read_form in _FORMS:
+            if (spans := read_form(place)) is not None:
+                return spans
+    return ()
+
+
+def _find_name_place(text: str, position: int) -> _NamePlace | None:
+    """Return the name that contains the word at this position; None if it cannot have a secret value."""
     name, start = find_name(text, position)
     tail = _SIGN_AFTER_NAME.match(
         text, start + len(name) if " " not in name else position + len(name.rpartition(" ")[2])
     )
-    sign = tail[1] if tail else ""
-    if not sign or not (tail and (sign in _ASSIGNMENT_SIGNS or tail[0] != sign)):
-        return
+    if tail is None or (tail[1] not in _ASSIGNMENT_SIGNS and tail[0] == tail[1]):
+        return None
     is_certain = is_secret_name(name)
     is_plural = not is_certain and is_secret_name(name.rstrip("sS"))
-    if not (is_certain or is_plural or can_be_secret_name(name)) or text.endswith(("[REDACTED:", ":secret:"), 0, start):
-        return  # the kind inside a redaction mark is not a name
-    if (
-        name.startswith("secret")
-        and text[max(0, start - 1) : start] == ":"
-        and "arn:" in text[max(0, start - 80) : start]
-    ):
-        return
-    match: re.Match[str] | None
-    if sign in "=:!?|+sA[" and (match := _ASSIGNMENT.match(text, position)):
-        if match["sep"] in ("==", "!="):
-            return
-        if match["bare"] is None:
-            yield from _iter_quoted_secrets(text, match, name, is_certain)
-        elif match["bare"][0] in "[{|>-":
-            yield from _iter_structure_secrets(text, position, name, is_certain or is_plural)
-        elif not is_plural:
-            yield from _iter_unquoted_secrets(text, match, position, len(text))
-    elif sign in "=:" and (match := _VALUE_ON_NEXT_LINE.match(text, position)):
-        yield from _iter_quoted_secrets(text, match, name, is_certain)
-    elif sign in "=:{" and _STRUCTURE_START.match(text, position):
-        yield from _iter_structure_secrets(text, position, name, is_certain or is_plural)
-    elif (
-        sign in "({"
-        and (match := _CONSTRUCTOR_CALL.match(text, position))
-        and _STRING_TYPE_BEFORE_NAME.search(text, max(0, start - 40), start)
-    ) or (sign == "," and start > 1 and text[start - 2] == "(" and (match := _NAME_COMMA_VALUE.match(text, position))):
-        yield from _iter_quoted_secrets(text, match, name, is_certain, joined=False)
-    elif match := _NAME_VALUE_PAIR.match(text, position):
-        if match["bare"] is None:
-            yield from _iter_quoted_secrets(text, match, name, is_certain)
-        else:
-            value = match["bare"].rstrip(",;)]}>")
-            if is_secret_value(value, name, "environment" if name.isupper() else "data", is_certain):
-                yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), _RANK)
-    elif sign == "<":
-        match = PLIST.match(text, position)
-        if match and is_secret_value(match["xv"], name, "element", is_certain):
-            yield Span(match.start("xv"), match.end("xv"), get_secret_kind(name), _RANK)
-    elif (match := _XML_ELEMENT.match(text, position)) and _is_in_tag(text, start, position):
-        if is_secret_value(match["xv"], name, "element", is_certain):
-            yield Span(match.start("xv"), match.end("xv"), get_secret_kind(name), _RANK)
-    elif name.startswith("-"):
-        if match := _QUOTED_OPTION.match(text, position):
-            yield from _iter_quoted_secrets(text, match, name, is_certain)
-        elif match := _OPTION.match(text, position):
-            value = match["bare"].rstrip(",.)]:;")
-            if is_secret_value(value, name, "flag", is_certain):
-                yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), _RANK)
-    elif (
-        is_certain
-        and (match := _QUOTED_VALUE_AFTER_NAME.match(text, position))
-        and _DEFINE_BEFORE_NAME.search(text, max(0, start - 20), start)
-    ):
-        yield from _iter_quoted_secrets(text, match, name, is_certain, joined=False)
-    elif (
-        is_certain
-        and (match := _VALUE_AFTER_SETTER.match(text, position))
-        and _SETTER_BEFORE_NAME.search(text, max(0, start - 40), start)
-    ):
-        if is_secret_value(match["bare"], name, "environment", is_certain):
-            yield Span(match.start("bare"), match.end("bare"), get_secret_kind(name), _RANK)
-    elif match := _VALUE_BESIDE_NAME.match(text, position):
-        value = match["bare"].rstrip(".,:;)]")
-        if is_secret_value(value, name, "beside", is_certain and name.isupper() and "_" in name):
-            yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), _RANK_BESIDE)
+    if not (is_certain or is_plural or can_be_secret_name(name)):
+        return None
+    if text.endswith(("[REDACTED:", ":secret:"), 0, start):
+        return None  # the kind inside a redaction mark is not a name
+    if name.startswith("secret") and text.endswith(":", 0, start) and "arn:" in text[max(0, start - 80) : start]:
+        return None
+    return _NamePlace(text, position, start, name, tail[1], is_certain, is_plural)
 
 
-_SIGN_AFTER_NAME = LazyRegex(r"[\"'`\])\\]{0,4}\s{0,16}([^\s])")
-_ASSIGNMENT_SIGNS = "=:!?|+,(<>{["
-# Example: #define
-_DEFINE_BEFORE_NAME = LazyRegex(r"#[ \t]*define[ \t]+\Z")
-# Example: #define DB_PASSWORD "…"
-_QUOTED_VALUE_AFTER_NAME = LazyRegex(rf"[A-Za-z0-9_]{{0,48}}[ \t]{{1,40}}[LuU]?{_LITERAL.format('x')}")
+# Each of these functions reads one form of assignment, and returns the spans of its secrets; None if the text has
+# another form. The first form that is read counts.
+
+
+def _read_assignment(place: _NamePlace) -> Iterable[Span] | None:
+    match = place.match(_ASSIGNMENT) if place.sign in "=:!?|+sA[" else None
+    if match is None:
+        return None
+    if match["sep"] in ("==", "!="):
+        return ()
+    if match["bare"] is None:
+        return _iter_quoted_secrets(place.text, match, place.name, place.is_certain)
+    if match["bare"][0] in "[{|>-":
+        return _iter_structure_secrets(place)
+    return () if place.is_plural else _iter_unquoted_secrets(place.text, match, place.position, len(place.text))
+
+
+def _read_next_line(place: _NamePlace) -> Iterable[Span] | None:
+    match = place.match(_VALUE_ON_NEXT_LINE) if place.sign in "=:" else None
+    return match and _iter_quoted_secrets(place.text, match, place.name, place.is_certain)
+
+
+def _read_structure(place: _NamePlace) -> Iterable[Span] | None:
+    return _iter_structure_secrets(place) if place.sign in "=:{" and place.match(_STRUCTURE_START) else None
+
+
+def _read_call(place: _NamePlace) -> Iterable[Span] | None:
+    match = (
+        place.match(_CONSTRUCTOR_CALL) if place.sign in "({" and place.follows(_STRING_TYPE_BEFORE_NAME, 40) else None
+    )
+    if place.sign == "," and place.start > 1 and place.text[place.start - 2] == "(":
+        match = place.match(_NAME_COMMA_VALUE)
+    return match and _iter_quoted_secrets(place.text, match, place.name, place.is_certain, joined=False)
+
+
+def _read_pair(place: _NamePlace) -> Iterable[Span] | None:
+    match = place.match(_NAME_VALUE_PAIR)
+    if match is None:
+        return None
+    if match["bare"] is None:
+        return _iter_quoted_secrets(place.text, match, place.name, place.is_certain)
+    return place.find_value(match, "bare", "environment" if place.name.isupper() else "data", strip=",;)]}>")
+
+
+def _read_plist(place: _NamePlace) -> Iterable[Span] | None:
+    if place.sign != "<":
+        return None
+    match = place.match(PLIST)
+    return place.find_value(match, "xv", "element") if match else ()
+
+
+def _read_element(place: _NamePlace) -> Iterable[Span] | None:
+    match = place.match(_XML_ELEMENT)
+    if match is None or not _is_in_tag(place.text, place.start, place.position):
+        return None
+    return place.find_value(match, "xv", "element")
+
+
+def _read_option(place: _NamePlace) -> Iterable[Span] | None:
+    if not place.name.startswith("-"):
+        return None
+    if match := place.match(_QUOTED_OPTION):
+        return _iter_quoted_secrets(place.text, match, place.name, place.is_certain)
+    match = place.match(_OPTION)
+    return place.find_value(match, "bare", "flag", strip=",.)]:;") if match else ()
+
+
+def _read_define(place: _NamePlace) -> Iterable[Span] | None:
+    match = (
+        place.match(_QUOTED_VALUE_AFTER_NAME) if place.is_certain and place.follows(_DEFINE_BEFORE_NAME, 20) else None
+    )
+    return match and _iter_quoted_secrets(place.text, match, place.name, place.is_certain, joined=False)
+
+
+def _read_setter(place: _NamePlace) -> Iterable[Span] | None:
+    match = place.match(_VALUE_AFTER_SETTER) if place.is_certain and place.follows(_SETTER_BEFORE_NAME, 40) else None
+    return place.find_value(match, "bare", "environment") if match else None
+
+
+def _read_value_beside(place: _NamePlace) -> Iterable[Span] | None:
+    match = place.match(_VALUE_BESIDE_NAME)
+    if match is None:
+        return None
+    value, start = match["bare"].rstrip(".,:;)]"), match.start("bare")
+    is_constant = place.is_certain and place.name.isupper() and "_" in place.name
+    if not is_secret_value(value, place.name, "beside", is_constant):
+        return ()
+    return [Span(start, start + len(value), get_secret_kind(place.name), _RANK_BESIDE)]
+
+
+_FORMS = (
+    *(_read_assignment, _read_next_line, _read_structure, _read_call, _read_pair, _read_plist, _read_element),
+    *(_read_option, _read_define, _read_setter, _read_value_beside),
+)
 
 
 def _is_in_tag(text: str, start: int, position: int) -> bool:
@@ -391,82 +455,38 @@ def _is_in_tag(text: str, start: int, position: int) -> bool:
     return text.rfind("<", max(0, start - 60), position) > text.rfind(">", max(0, start - 60), position)
 
 
-def _iter_structure_secrets(text: str, position: int, name: str, is_certain: bool) -> Iterator[Span]:
+def _iter_structure_secrets(place: _NamePlace) -> Iterator[Span]:
     """Yield the secrets in a list, a block of lines or an object that is assigned to a name."""
-    if not is_certain:
+    if not (place.is_certain or place.is_plural):
         return
-    kind = get_secret_kind(name)
-    if block := _BLOCK_TEXT.match(text, position):
+    kind = get_secret_kind(place.name)
+    for start, end in _iter_secret_items(place):
+        yield Span(start, end, kind, _RANK)
+
+
+def _iter_secret_items(place: _NamePlace) -> Iterator[tuple[int, int]]:
+    """Yield where each secret item of a structure begins and ends."""
+    text = place.text
+    if block := place.match(_BLOCK_TEXT):
         for line in _BLOCK_LINE.finditer(text, block.start("lines"), block.end("lines")):
-            if is_secret_value(line[0], name, "quoted", is_certain) or _is_secret_item(line[0]):
-                yield Span(line.start(), line.end(), kind, _RANK)
-    elif items := _DASH_LIST.match(text, position):
+            if is_secret_value(line[0], place.name, "quoted", True) or is_secret_item(line[0]):
+                yield line.span()
+    elif items := place.match(_DASH_LIST):
         for item in _DASH_ITEM.finditer(text, items.start("lines"), items.end("lines")):
-            if is_secret_value(item["v"], name, "flag", is_certain):
-                yield Span(item.start("v"), item.end("v"), kind, _RANK)
-    elif array := _ARRAY.match(text, position):
+            if is_secret_value(item["v"], place.name, "flag", True):
+                yield item.span("v")
+    elif array := place.match(_ARRAY):
         for item in _ARRAY_ITEM.finditer(text, array.start("items"), array.end("items")):
-            group = "v" if item["v"] else "b"
-            if is_secret_value(item[group], name, "quoted" if group == "v" else "flag", is_certain):
-                yield Span(item.start(group), item.end(group), kind, _RANK)
-    elif mapping := MAPPING.match(text, position):
+            group: str = "v" if item["v"] else "b"
+            if is_secret_value(item[group], place.name, "quoted" if group == "v" else "flag", True):
+                yield item.span(group)
+    elif mapping := place.match(MAPPING):
         for item in _MAPPING_ITEM.finditer(text, mapping.start(mapping.lastgroup or 0), mapping.end()):
-            if _is_secret_item(item["v"]) and not (
-                any(sign in item["v"] for sign in "/:.()") and not is_random_value(item["v"])
-            ):
-                yield Span(item.start("v"), item.end("v"), kind, _RANK)
-    elif (nested := _NESTED_VALUE.match(text, position)) and is_secret_value(nested["v"], name, "quoted", is_certain):
-        yield Span(nested.start("v"), nested.end("v"), kind, _RANK)
-
-
-def _is_secret_item(value: str) -> bool:
-    """Whether an item of a list looks random and is neither words nor a reference."""
-    return (
-        not any(char.isspace() for char in value)
-        and _looks_random(value)
-        and not is_wordlike(value, digits=True)
-        and not is_reference(value)
-    )
-
-
-# Example: passwords: [
-_STRUCTURE_START = LazyRegex(
-    rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n|\r?\n[ \t]{{0,40}}-[ \t]|\r?\n[ \t]{{1,40}}[\w\"'.-]{{1,60}}:[ \t]|\[|\{{)"
-)
-# Example: password: |\n  …
-_BLOCK_TEXT = LazyRegex(
-    rf"{NAME_END}:[ \t]{{0,8}}[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[^\s][^\n]{{0,1000}}(?:\n(?P=indent)[^\n]{{0,1000}}){{0,100}})"
-)
-_BLOCK_LINE = LazyRegex(r"[^\s](?:[^\n]*[^\s])?")
-# Example: passwords:\n  - …
-_DASH_LIST = LazyRegex(
-    rf"{NAME_END}:[ \t]{{0,8}}\r?\n(?P<lines>(?:[ \t]{{0,40}}-[ \t][^\n]{{1,300}}(?:\n|\Z)){{1,50}})"
-)
-_DASH_ITEM = LazyRegex(r"-[ \t]{1,4}[\"']?(?P<v>[^\s\"',:{}\[\]]{4,300})[\"']?,?[ \t]*\r?(?=\n|\Z)")
-# Example: passwords = ["…"]
-_ARRAY = LazyRegex(rf"{NAME_END}(?::|=|=>|:=)[ \t]{{0,8}}(?:new[ \t]\w+)?\[(?P<items>[^\[\]{{}}]{{1,2000}})\]")
-_ARRAY_ITEM = LazyRegex(r"\\{0,2}[\"'`](?P<v>[^\"'`\n\\]{4,500})\\{0,2}[\"'`]|(?P<b>[^\s\"'`,\[\]\\]{4,500})")
-# Example: passwords = {admin: …}
-MAPPING = LazyRegex(
-    rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}}\{{(?P<items>[^{{}}]{{4,2000}})\}}|:[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[\w\"'.-]{{1,60}}:[ \t][^\n]{{1,300}}(?:\n(?P=indent)[\w\"'.-][^\n]{{1,300}}){{0,12}}))"
-)
-# Example: admin: "…"
-_MAPPING_ITEM = LazyRegex(
-    r"[\w\"'.-]{1,60}[ \t]{0,2}(?::|=>?)[ \t]{0,4}[\"'`]?(?P<v>[^\s\"'`,{}\[\]]{8,300})[\"'`]?(?=[\s,}]|\Z)"
-)
-# Example: password = { default = "…" }
-_NESTED_VALUE = LazyRegex(
-    rf"{NAME_END}(?:[:=][ \t]{{0,4}})?\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[\"']?(?:value|default)[\"']?[ \t]{{0,8}}[:=][ \t]{{0,8}}[\"'](?P<v>[^\"'\n]{{4,1000}})[\"']"
-)
-_UNFINISHED_STRUCTURE = LazyRegex(
-    rf"{NAME_END}(?:(?::|=|=>|:=)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}(?:\r?\n(?:[ \t]{{1,40}}[^\n]{{0,1000}}(?:\n|\Z)|[ \t]*\Z){{0,100}})?"
-    rf"|\r?(?:\n(?:[ \t]{{0,40}}-[ \t][^\n]{{0,300}}(?:\n|\Z)){{0,50}}[ \t]{{0,40}}-?)?|(?:new[ \t]\w+)?\[[^\[\]{{}}]{{0,2000}}"
-    rf"|\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[^{{}}\n]{{0,120}})\Z"
-)
-# Example: std::string password("…")
-_CONSTRUCTOR_CALL = LazyRegex(rf"[{NAME_CHARS}]{{0,48}}[({{]{_LITERAL.format('x')}[)}}]")
-# Example: std::string
-_STRING_TYPE_BEFORE_NAME = LazyRegex(r"(?:string|String|QString|char[ \t]*\*|auto|SecureString)[ \t]+\Z")
+            has_code = any(sign in item["v"] for sign in "/:.()") and not is_random_value(item["v"])
+            if is_secret_item(item["v"]) and not has_code:
+                yield item.span("v")
+    elif (nested := place.match(_NESTED_VALUE)) and is_secret_value(nested["v"], place.name, "quoted", True):
+        yield nested.span("v")
 
 
 def find_name(text: str, position: int) -> tuple[str, int]:
@@ -573,252 +593,9 @@ def _is_in_sentence(text: str, line: int, start: int, end: int) -> bool:
     return after.end() == len(text) or (bool(words or opened) and "=" not in text[line:start])
 
 
-_BLANK = LazyRegex(r"\s")
-_TEXT_BEFORE = LazyRegex(r"(?:(?:\[?[\w.,:'/@+-]{1,60}\]?|[\w.-]{1,40}=[^\s()\[\]{}\"']{1,60})[ \t]{1,4}){0,40}[(\[]?")
-_TEXT_WORD = LazyRegex(r"[A-Za-z]{2,}")
-_TEXT_AFTER = LazyRegex(
-    r"[,.;:!?)\]]{0,3}(?:[ \t]*\r?(?:\n|\Z)|(?P<tight>(?<=[,;])(?=\w+=))|[ \t]+(?:\w+=|-\s|(?P<word>[A-Za-z]{1,20}(?=[\s,.;!?]|\Z))))"
-)
 _CODE_KEYWORDS = frozenset(
     "return if elif else and or not assert await yield lambda def in is with as case when raise for while import from new"
     " const let var val static public private protected final readonly pub mut async await class struct type interface enum"
     " fn func function override export default abstract declare namespace switch throw throws do end then begin print echo"
     " self this optional required virtual internal extern unsigned volatile inline where select param returns arg args".split()
 )
-
-
-def is_secret_value(value: str, name: str, style: Style, is_certain: bool) -> bool:
-    """Whether the value of a name that denotes a secret is the secret itself.
-
-    Args:
-        style: how the value is written. "quoted": a literal in quotation marks; "element": the content of an XML
-            element; "environment": `NAME=value`; "data": the only value on its line; "inline": `name=value` elsewhere;
-            "text": in a sentence or log line; "code": where an expression may occur; "flag": after an option and a
-            blank; "beside": after any other name and a blank.
-        is_certain: whether the name alone shows that it denotes a secret; see `is_secret_name`.
-    """
-    if style in ("inline", "text", "flag", "code") and value[-1:] == "$" and has_digit(value):
-        value = value.rstrip("$")  # a "$" at the end is no sign of code
-    if len(value) < 4 or is_placeholder(value) or "[REDACTED" in value or is_reference(value):
-        return False
-    if (
-        _normalize_letters(value) in _normalize_letters(name)
-        or ("%s" in value and is_wordlike(value.replace("%s", "")))
-        or (value[0] == "#" and _COLOUR.fullmatch(value))
-    ):
-        return False
-    if "[" in value and _GENERIC_TYPE.fullmatch(value):
-        return False
-    if style != "quoted" and _is_variable_name(value) and not (style != "code" and is_passphrase(value)):
-        return False
-    if value.endswith(".*") and not has_digit(value):
-        return False  # a pattern of dotted names
-    if value[-1] in "=:" and is_wordlike(value.rstrip("=:\\"), digits=True):
-        return False  # another name
-    if _BLANK.search(value):
-        return _is_spaced_secret(value, name, style, is_certain)
-    is_password = get_secret_kind(name) == "password"
-    if not any(char.isalpha() for char in value):
-        if not has_digit(value):
-            return False
-        if value.isdigit():
-            if style == "environment" or (is_password and style != "code"):
-                return is_certain and len(value) >= 6
-            return is_certain and len(value) >= 8 and style not in ("code", "beside") and not is_generic_name(name)
-        return is_password and len(value) >= 8 and is_certain and style != "code" and _NUMBER.fullmatch(value) is None
-    has_only_words = is_wordlike(value, digits=True)
-    has_only_plain_words = is_wordlike(value)
-    if style != "quoted" and _EXPRESSION_START.match(value) and style not in ("element", "flag"):
-        return False
-    if style == "beside":
-        return (
-            not has_only_words
-            and _looks_random(value)
-            and (is_random_value(value) or is_certain or (is_password and is_random_stretch(value)))
-            and _CODE_SIGN.search(value) is None
-        )
-    if not is_certain:
-        if style != "quoted" and _DOTTED_NAME.fullmatch(value) and not is_random_value(value):
-            return False
-        return (
-            not has_only_words
-            and _looks_random(value)
-            and (style == "quoted" or _CODE_SIGN.search(value) is None or is_random_value(value))
-        )
-    if style != "quoted" and (
-        _KEY_TYPE_NAME.fullmatch(value) or value.lower() in _PLAIN_WORDS or _ALGORITHM_OR_IDENTIFIER.fullmatch(value)
-    ):
-        return False
-    if style in ("quoted", "element"):
-        return _is_quoted_secret(value, name, has_only_words, has_only_plain_words)
-    if _is_word_chain(value):
-        return True
-    if style == "environment":
-        return len(value) >= 5 and not (
-            has_only_plain_words and ("_" in value or "/" in value) and not is_passphrase(value, 2)
-        )
-    if style == "data":
-        if _NUMBER.fullmatch(value) and not is_password:
-            return False
-        if not has_only_words:
-            return (
-                len(value) >= 5
-                and (count_character_kinds(value) >= 2 or len(value) >= 6)
-                and not (_CERTAIN_CODE_SIGN.search(value) and not is_random_value(value) and not is_password)
-            )
-        if has_only_plain_words:
-            return is_passphrase(value) or (
-                is_password and len(value) >= 6 and ("-" in value or (value.islower() and value.isalpha()))
-            )
-        return (
-            len(value) >= 6
-            and "." not in value
-            and "/" not in value
-            and ("_" not in value or value[-2:].isdigit() or (is_password and value[-1].isdigit()))
-        )
-    if style == "flag":
-        if _CODE_SIGN.search(value) and not is_random_value(value):
-            return False
-        return (
-            len(value) >= 5
-            and (not has_only_plain_words or is_passphrase(value))
-            and not _ALGORITHM_OR_IDENTIFIER.fullmatch(value)
-        )
-    if (_CERTAIN_CODE_SIGN if is_random_value(value) or (style == "inline" and is_password) else _CODE_SIGN).search(
-        value
-    ):
-        return False
-    if style == "text":
-        return is_passphrase(value) or (
-            len(value) >= 6
-            and not has_only_plain_words
-            and not is_measure(value)
-            and (not has_only_words or (value.isalnum() and value[-1].isdigit() and (is_password or value.islower())))
-        )
-    if style == "inline":
-        if has_only_plain_words:
-            return is_passphrase(value) or (is_password and value.islower() and value.isalpha() and len(value) >= 6)
-        return len(value) >= 6 and not (has_only_words and "." in value)
-    # Source code: an identifier or a number refers to a value stored elsewhere.
-    if (
-        has_only_words
-        or _NUMBER.fullmatch(value)
-        or _SNAKE_CASE_NAME.fullmatch(value)
-        or (not is_random_value(value) and _DOTTED_NAME.fullmatch(value))
-    ):
-        return False
-    return _looks_random(value)
-
-
-def _normalize_letters(text: str) -> str:
-    """Return the letters and digits of a text, in lower case."""
-    return "".join(filter(str.isalnum, text)).lower()
-
-
-def _is_variable_name(value: str) -> bool:
-    """Whether a value without quotation marks is an attribute, or a variable with the name of a secret."""
-    if is_secret_name(value) and is_wordlike(value, digits=True):
-        return True
-    return (
-        _DOTTED_NAME.fullmatch(value) is not None
-        and not is_random_value(value)
-        and (not has_digit(value) or "_" in value)
-    )
-
-
-def _is_word_chain(value: str) -> bool:
-    """Whether a value is three or more words joined by dashes, as passphrase generators write them."""
-    segments = value.split("-")
-    return (
-        len(segments) >= 3
-        and all(each.isalpha() and each.islower() and len(each) >= 3 for each in segments)
-        and not _SENTENCE_WORDS.intersection(segments)
-        and not _TECHNICAL_WORD.search(value)
-    )
-
-
-_TECHNICAL_WORD = LazyRegex(
-    r"secret|token|key|name|pass|auth|user|client|server|service|default|test|example|config|http|file|type|value|cluster"
-)
-
-
-def _is_quoted_secret(value: str, name: str, has_only_words: bool, has_only_plain_words: bool) -> bool:
-    """Whether a value in quotation marks, without blanks, is a secret.
-
-    Args:
-        has_only_words: it consists of dictionary-like words, with digits or without.
-        has_only_plain_words: it consists of such words without digits.
-    """
-    is_password = get_secret_kind(name) == "password"
-    if value.startswith(("%", "http://", "https://", "{")) or (
-        not value.isascii() and all(char.isalpha() for char in value)
-    ):
-        return False
-    if _NUMBER.fullmatch(value):
-        return is_password
-    if not has_only_words:
-        return (
-            len(value) >= (5 if is_password else 6)
-            and compute_entropy(value) >= 1.5
-            and not value.startswith(("^", "."))
-        )
-    if has_only_plain_words:
-        return (
-            _is_word_chain(value)
-            or is_passphrase(value, 2 if is_password else 3)
-            or (
-                (is_password or (not is_generic_name(name) and not name.lower().endswith("token") and len(value) >= 8))
-                and value.islower()
-                and value.isalpha()
-                and len(value) >= 6
-                and value not in _PLAIN_WORDS
-            )
-        )
-    if "." in value or "/" in value or ("_" in value and not value[-1 if is_password else -2 :].isdigit()):
-        return False
-    return is_password or (
-        (not is_generic_name(name) or name.isupper())
-        and len(value) >= 6
-        and not _ALGORITHM_OR_IDENTIFIER.fullmatch(value)
-    )
-
-
-def _is_spaced_secret(value: str, name: str, style: Style, is_certain: bool) -> bool:
-    """Whether a value with blanks is a secret, as opposed to a label or message."""
-    parts = value.split()
-    small = [part.lower().strip(".,:;!?'\"()") for part in parts]
-    if not is_certain or style not in ("quoted", "element") or len(parts) > 24:
-        return False
-    if (
-        (
-            len(parts) <= 4
-            and get_secret_kind(name) == "password"
-            and sum(not is_wordlike(part) and len(part) >= 6 for part in parts) >= 1
-        )
-        and not any(part[:1] in "%{<$(" for part in parts)
-        and has_digit(value)
-    ):
-        return True
-    if any(map(_is_word_chain, parts)):
-        return True
-    if _SENTENCE_WORDS.intersection(small) or any(sign in value for sign in _LABEL_SIGNS):
-        return False
-    if get_secret_kind(name) != "password":
-        return len(parts) in (12, 15, 18, 21, 24) and all(part.isalpha() and part.islower() for part in parts)
-    if any(has_digit(part) and not part.isdigit() for part in parts):
-        return True
-    lower = all(part.isalpha() and part.islower() for part in parts)
-    return (lower and len(parts) >= 3) or (
-        has_digit(value) and value.isascii() and value[:1].islower() and len(parts) <= 4
-    )
-
-
-def _looks_random(value: str) -> bool:
-    """Whether a value has at least 8 characters, is varied enough to be random, and is no date, version or URL."""
-    if len(value) < 8 or compute_entropy(value) < 2.3:
-        return False
-    return _DATE.search(value) is None and not value.startswith(("http:", "https:", "#"))
-
-
-# Example: 2024-05-01
-_DATE = LazyRegex(r"\A(?:v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d)")

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
-from clio.security.redaction.assignments import is_secret_value
 from clio.security.redaction.commands_and_calls import (
     COOKIE,
     MAX_LINE_CHARS,
@@ -31,6 +30,7 @@ from clio.security.redaction.secret_patterns import (
     is_secret_name,
     is_wordlike,
 )
+from clio.security.redaction.secret_values import is_secret_value
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of expressions and frames reads better with one a line

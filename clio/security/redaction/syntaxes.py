@@ -5,7 +5,7 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator
 
-from clio.security.redaction.assignments import find_name, find_named_spans, is_secret_value
+from clio.security.redaction.assignments import find_name, find_named_spans
 from clio.security.redaction.secret_patterns import (
     FILE_NAME,
     MAX_BLOCK_CHARS,
@@ -21,6 +21,7 @@ from clio.security.redaction.secret_patterns import (
     is_secret_name,
     is_wordlike,
 )
+from clio.security.redaction.secret_values import is_secret_value
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of expressions reads better with one a line
