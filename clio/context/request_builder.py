@@ -1,13 +1,13 @@
 """Build requests: first what is constant in a session, then the conversation, the newest text last."""
 
 import platform
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.context.workspace_state import describe_date, describe_tree, get_working_tree
+from clio.context.workspace_state import describe_date, describe_tree, get_working_tree, read_last_commits
 from clio.messages import Fragment, Message, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.providers.base import ChatRequest, ModelLimits, ToolSpec
@@ -211,7 +211,7 @@ class ContextBuilder:
         self._named_fragments = named_fragments
         self._read_image = read_image
         self._approvals = approvals
-        self._last_commits_sent: tuple[str, ...] = ()
+        self._last_commits_sent: tuple[str, ...] | None = None
         self._images: dict[str, bytes] = {}
         self._smaller = list(prefixes)
         self.estimator = estimator
@@ -229,8 +229,14 @@ class ContextBuilder:
                 return True
         return False
 
-    async def make_turn_context(self, now: float, text: str) -> str:
-        """Return what precedes the user's text of this turn: the state of the project, and recalled memories."""
+    async def make_turn_context(self, now: float, text: str, earlier: Iterable[str] = ()) -> str:
+        """Return what precedes the user's text of this turn: the state of the project, and recalled memories.
+
+        earlier: what preceded the messages in the window, the newest first; read in the first turn after a resume.
+        """
+        if self._last_commits_sent is None:
+            sent = (commits for one in earlier if (commits := read_last_commits(one)))
+            self._last_commits_sent = next(sent, ())
         lines = [describe_date(now)]
         if approvals := self._approvals():
             lines.append(f"approvals: {approvals}")

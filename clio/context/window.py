@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -130,7 +130,14 @@ class ContextWindow:
 
     async def make_turn_context(self, now: float, text: str) -> str:
         """Return what is put before the user's text of this turn."""
-        return await self._builder.make_turn_context(now, text)
+        return await self._builder.make_turn_context(now, text, self._list_contexts())
+
+    def _list_contexts(self) -> Iterator[str]:
+        """Yield what precedes the user's texts in the window, the newest first."""
+        window = set(self._session.window_ids)
+        for message in reversed(self._session.messages):
+            if isinstance(message, UserMessage) and message.id in window:
+                yield message.context
 
     async def make_steering_context(self, text: str, message_count: int) -> str:
         """Return what precedes a text entered during a turn; "" if it mentions nothing."""

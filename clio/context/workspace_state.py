@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from itertools import takewhile
 from pathlib import Path
 
 from msgspec import Struct
@@ -146,13 +147,22 @@ def describe_date(now: float) -> str:
     return f"date: {time.strftime('%Y-%m-%d (%A)', time.localtime(now))}"
 
 
+_LAST_COMMITS = "last commits:"
+
+
+def read_last_commits(context: str) -> tuple[str, ...]:
+    """Return the commits that a text with lines of `describe_tree` lists."""
+    lines = context.partition(f"\n{_LAST_COMMITS}\n")[2].split("\n")
+    return tuple(line[2:] for line in takewhile(lambda line: line.startswith("  "), lines))
+
+
 def describe_tree(state: TreeState, *, with_commits: bool = True) -> list[str]:
     """Return the lines about a working tree that the model is shown."""
     more = state.changed_count - len(state.changed)
     lines = [f"branch: {state.branch}", f"changed files: {state.changed_count}", *state.changed]
     lines += [f"  … {more} more"] if more else []
     return (
-        [*lines, "last commits:", *(f"  {commit}" for commit in state.commits)]
+        [*lines, _LAST_COMMITS, *(f"  {commit}" for commit in state.commits)]
         if with_commits and state.commits
         else lines
     )

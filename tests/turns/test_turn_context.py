@@ -45,6 +45,33 @@ def test_changed_files_are_named_and_commits_are_reported_when_they_change(make_
     assert "changed files: 0" in third and "Change the sum" in third
 
 
+def test_a_continued_session_is_sent_only_what_changed_since_its_last_message(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one"), text("two"), text("three"), text("four")])
+
+    async def run_turns() -> None:
+        await harness.turn("I prefer short answers")
+        await continue_session()
+        await harness.turn("second")
+        await continue_session()
+        git(harness.project, "commit", "-q", "--allow-empty", "-m", "Change the sum")
+        harness.app.memory.preferences.add("long diffs", score=9.0)
+        invalidate_working_trees()
+        await harness.turn("third")
+        await harness.app.close()
+
+    async def continue_session() -> None:
+        await harness.app.close()
+        session = harness.app.session.id
+        harness.app = harness.build()
+        harness.app.open_session(session)
+
+    asyncio.run(run_turns())
+    first, second, third = contexts(harness)
+    assert "last commits:" in first and "short answers" in first
+    assert "last commits:" not in second and "short answers" not in second.partition("second")[0]
+    assert "Change the sum" in third and "short answers" in third and "long diffs" in third
+
+
 def test_the_approval_mode_is_sent_in_each_turn(make_harness: MakeHarness) -> None:
     harness = make_harness([text("one"), text("two")])
 

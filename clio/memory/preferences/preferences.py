@@ -581,6 +581,12 @@ def tastes_fragment(tastes: Iterable[Weighed], scenario: str | None, source: str
     )
 
 
+def read_told_tastes(context: str) -> str:
+    """Return the text of the preferences in what clio put before a message; "" if there are none."""
+    block = context.partition("<user_preferences ")[2].partition("</user_preferences>")[0]
+    return block.partition(">\n")[2].removesuffix("\n")
+
+
 def context_block(preferences: Iterable[Weighed]) -> str:
     """Return all preferences in the form that the preferences document defines, for other programs."""
     return "\n".join(["[User Preferences]", *_grouped(preferences)])

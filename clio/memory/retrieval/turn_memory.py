@@ -20,6 +20,7 @@ from clio.memory.preferences.preferences import (
     hard_limits_fragment,
     lifted_limits_fragment,
     read_stated_limits,
+    read_told_tastes,
     select_for_turn,
     stated_limits_fragment,
     tastes_fragment,
@@ -433,6 +434,8 @@ class TurnMemory:
             if isinstance(message, UserMessage) and message.context and message.id in whole:
                 stated, revoked = read_stated_limits(message.context)
                 lines = (lines | stated) - revoked
+                if tastes := read_told_tastes(message.context):
+                    self._told_tastes = {tastes}
                 for line in message.context.splitlines():
                     if line.startswith(_WITHDRAWN_LINE):
                         withdrawn.add(line.removeprefix(_WITHDRAWN_LINE))
