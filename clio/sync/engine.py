@@ -10,7 +10,7 @@ Each step leaves a state from which the next run continues, wherever the process
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -233,26 +233,27 @@ class Synchronizer:
         for _ in range(ATTEMPTS):
             head = repository.fetch()
             check_format(repository, head, sealer)
-            seen, records = self._read_remote(repository, head, state.seen, sealer)
+            remote = _Remote(repository, sealer, self._note)
+            remote.read(head, state.seen)
             last = repository.head()
             lost: dict[str, bytes] = {}
             if last and last != head and not (head and repository.is_ancestor(last, head)):
                 # The branch was replaced by one without the commits that this machine has seen: what only those have
                 # is not lost.
-                lost = self._find_lost(repository, last, seen, sealer)
-            self._rename_collisions(repository, sources, state, seen, records, sealer)
-            local = self._read_local(sources, state, seen, sealer)
+                lost = remote.take_lost(last)
+            _rename_collisions(remote, sources, state)
+            local = self._read_local(sources, state, remote)
             stamped = {path: one.state for path, one in local.items()}
             keys = {path: (one.key.scope, one.key.store, one.key.id) for path, one in local.items()}
-            state = structs.replace(state, local=stamped, keys=keys, seen=seen)
+            state = structs.replace(state, local=stamped, keys=keys, seen=remote.seen)
             self._files.save_state(state)
             sent = 0
             if push:
-                sending = self._select_to_send(local, seen, sealer)
+                sending = _select_to_send(local, remote)
                 files = lost | {path: sealer.encode(one) for path, one in sending.items()}
                 files = self._drop_large(files, sending)
                 if files or not head:
-                    if not head or FORMAT_PATH not in self._format_paths:
+                    if not remote.has_format:
                         files[FORMAT_PATH] = encode_format(sealer)
                     parents = [one for one in (head, last if lost else "") if one]
                     commit = repository.commit(files, parents, self._clock())
@@ -264,7 +265,7 @@ class Synchronizer:
             if head:
                 repository.set_head(head)
             repository.tidy()
-            return self._receive(repository, state, local, seen, records, sources, sealer, sent)
+            return self._receive(remote, state, local, sources, sent)
         raise ClioError(tr("other machines push faster than this one can; nothing is lost, try again later"))
 
     # This machine
@@ -293,9 +294,7 @@ class Synchronizer:
                 sources.append(SessionSource(scope, project, home, self._clean, is_own=settings.encrypted))
         return sources
 
-    def _read_local(
-        self, sources: Sequence[Source], state: SyncState, seen: dict[str, Seen], sealer: Sealer
-    ) -> dict[str, _Local]:
+    def _read_local(self, sources: Sequence[Source], state: SyncState, remote: "_Remote") -> dict[str, _Local]:
         """Return the records of this machine by path, those deleted here too, each with its stamp."""
         now = self._clock()
         found: dict[str, _Local] = {}
@@ -305,9 +304,9 @@ class Synchronizer:
         for source in sources:
             exists, before = source.exists(), known.get((source.scope, source.store), {})
             items = source.read() if exists else {}
-            paths = {sealer.name(key): key for key in items}
+            paths = {remote.sealer.name(key): key for key in items}
             alive = [path for path in before if path in state.local and not state.local[path].deleted]
-            gone = [path for path in alive if path not in paths and not self._is_applied(state, path)]
+            gone = [path for path in alive if path not in paths and not _is_applied(state, path)]
             ended = source.find_ended([before[path] for path in gone], len(alive)) if exists else ()
             lost = {path for path in gone if before[path] not in ended}
             self._restored += len(lost)
@@ -327,106 +326,11 @@ class Synchronizer:
                     else:
                         is_written = meant.deleted or last is not None or source.has_ended(key, state.applying_at)
                     last = meant if is_written else last
-                remote = seen[path].state if path in seen else None
+                there = remote.seen[path].state if path in remote.seen else None
                 created, changed = (item.created, item.changed) if item else (0.0, 0.0)
-                stated = state_of_local(last, digest, now=now, created=created, changed=changed, remote=remote)
+                stated = state_of_local(last, digest, now=now, created=created, changed=changed, remote=there)
                 if stated is not None:
                     found[path] = _Local(key=key, item=item, state=stated, source=source)
-        return found
-
-    def _rename_collisions(
-        self,
-        repository: SyncRepository,
-        sources: Sequence[Source],
-        state: SyncState,
-        seen: dict[str, Seen],
-        records: dict[str, Record],
-        sealer: Sealer,
-    ) -> None:
-        """Give new ids to project memories that are new here if the remote has another text under their id."""
-        for source in sources:
-            if not isinstance(source, LtmSource) or not source.exists():
-                continue
-            new = {sealer.name(key): item for key, item in source.read().items()}
-            met = {
-                path: seen[path].state
-                for path, item in new.items()
-                if path in seen and path not in state.local and path not in state.applying
-                and not seen[path].state.deleted and seen[path].state.digest != item.digest
-            }  # fmt: skip
-            if met:
-                values = self._read_values(repository, met, seen, records, sealer)
-                source.rename({seen[path].key: values[path] for path in met if path in values})
-
-    def _is_applied(self, state: SyncState, path: str) -> bool:
-        """Return whether a run that was killed has deleted this record on behalf of another machine."""
-        meant = state.applying.get(path)
-        return meant is not None and meant.deleted
-
-    # The remote
-
-    def _read_remote(
-        self, repository: SyncRepository, head: str, before: dict[str, Seen], sealer: Sealer
-    ) -> tuple[dict[str, Seen], dict[str, Record]]:
-        """Return the valid records of a commit; with their values those that were not known yet, as far as they fit."""
-        files = repository.list_files(head)
-        self._format_paths = frozenset(path for path in files if path == FORMAT_PATH)
-        seen: dict[str, Seen] = {}
-        new: dict[str, str] = {}
-        for path, file in files.items():
-            if path == FORMAT_PATH:
-                continue
-            if file.mode != "100644" or not sealer.is_name(path):
-                self._note(path, tr("clio does not write such a file"))
-            elif file.size > max_bytes():
-                self._note(path, tr("it is too large"))
-            elif path in before and before[path].blob == file.blob:
-                seen[path] = before[path]
-            else:
-                new[path] = file.blob
-        records: dict[str, Record] = {}
-        kept = 0
-        for path, data in repository.read_blobs(new):
-            try:
-                record = sealer.decode(path, data)
-                if len(data) > max_bytes(record.key.store):
-                    raise ValueError(tr("it is too large"))
-            except ValueError as error:
-                self._note(path, str(error))
-                continue
-            kept += len(data)
-            if kept <= MAX_KEPT_BYTES:
-                records[path] = record
-            key = record.key
-            seen[path] = Seen(blob=new[path], scope=key.scope, store=key.store, id=key.id, state=record.state)
-        return seen, records
-
-    def _find_lost(
-        self, repository: SyncRepository, last: str, seen: dict[str, Seen], sealer: Sealer
-    ) -> dict[str, bytes]:
-        """Return the files of a commit whose records the remote has no longer, or only older versions of."""
-        files = {path: file for path, file in repository.list_files(last).items() if sealer.is_name(path)}
-        wanted = {path: file.blob for path, file in files.items() if path not in seen or seen[path].blob != file.blob}
-        found: dict[str, bytes] = {}
-        for path, data in repository.read_blobs(wanted):
-            try:
-                record = sealer.decode(path, data)
-            except ValueError:
-                continue
-            if path not in seen or record.state.rank > seen[path].state.rank:
-                found[path] = data
-                key = record.key
-                seen[path] = Seen(blob=wanted[path], scope=key.scope, store=key.store, id=key.id, state=record.state)
-        return found
-
-    def _select_to_send(self, local: dict[str, _Local], seen: dict[str, Seen], sealer: Sealer) -> dict[str, Record]:
-        found: dict[str, Record] = {}
-        for path, one in local.items():
-            remote = seen.get(path)
-            if remote is None and one.state.deleted:
-                continue  # it was added and deleted here, so no other machine has it
-            if remote is None or one.state.rank > remote.state.rank:
-                found[path] = Record(key=one.key, state=one.state, value=one.item.get_value() if one.item else None)
         return found
 
     def _drop_large(self, files: dict[str, bytes], sending: dict[str, Record]) -> dict[str, bytes]:
@@ -437,33 +341,25 @@ class Synchronizer:
         return files
 
     def _receive(
-        self,
-        repository: SyncRepository,
-        state: SyncState,
-        local: dict[str, _Local],
-        seen: dict[str, Seen],
-        records: dict[str, Record],
-        sources: Sequence[Source],
-        sealer: Sealer,
-        sent: int,
+        self, remote: "_Remote", state: SyncState, local: dict[str, _Local], sources: Sequence[Source], sent: int
     ) -> tuple[SyncState, Report]:
         """Write what other machines changed into the stores of this one."""
         writable = {(source.scope, source.store): source for source in sources}
         newer: dict[str, State] = {}
-        for path, remote in seen.items():
+        for path, there in remote.seen.items():
             here = local.get(path)
-            if (remote.scope, remote.store) not in writable or (here and here.state.rank >= remote.state.rank):
+            if (there.scope, there.store) not in writable or (here and here.state.rank >= there.state.rank):
                 continue
-            if here is None and remote.state.deleted:
+            if here is None and there.state.deleted:
                 continue
-            newer[path] = remote.state
-        newer, later = _take_first(newer, {path: repository.get_size(seen[path].blob) for path in newer})
-        values = self._read_values(repository, newer, seen, records, sealer)
+            newer[path] = there.state
+        newer, later = _take_first(newer, remote.measure(newer))
+        values = remote.read_values(newer)
         changes: dict[Key, tuple[str, Change]] = {}
         settled = dict(state.local)
         keys = dict(state.keys)
         for path, wanted in newer.items():
-            here, key = local.get(path), seen[path].key
+            here, key = local.get(path), remote.seen[path].key
             if here is not None and here.state.digest == wanted.digest:
                 settled[path] = wanted  # the same value, only a later stamp
             elif path in values:
@@ -494,24 +390,127 @@ class Synchronizer:
             problems=tuple(dict.fromkeys(self._problems)),
         )
 
-    def _read_values(
-        self,
-        repository: SyncRepository,
-        newer: dict[str, State],
-        seen: dict[str, Seen],
-        records: dict[str, Record],
-        sealer: Sealer,
-    ) -> dict[str, Any]:
-        values: dict[str, Any] = {path: None for path, wanted in newer.items() if wanted.deleted}
-        values |= {path: records[path].value for path in newer if path in records and path not in values}
-        missing = {path: seen[path].blob for path in newer if path not in values}
-        for path, data in repository.read_blobs(missing):
-            values[path] = sealer.decode(path, data).value
-        return values
-
     def _note(self, what: str, why: str) -> None:
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(Problem(what=what, why=why))
+
+
+class _Remote:
+    """The valid records of one commit of the remote.
+
+    Args:
+        note: reports a file that is left out, and why.
+
+    Attributes:
+        seen: the records by path.
+        has_format: whether the commit says how the repository is written.
+    """
+
+    def __init__(self, repository: SyncRepository, sealer: Sealer, note: Callable[[str, str], None]) -> None:
+        self.sealer = sealer
+        self.seen: dict[str, Seen] = {}
+        self.has_format = False
+        self._repository = repository
+        self._note = note
+        self._records: dict[str, Record] = {}  # with their values, those that were not known yet, as far as they fit
+
+    def read(self, head: str, before: dict[str, Seen]) -> None:
+        """Read a commit. before: the records of an earlier run, which are not read again."""
+        new: dict[str, str] = {}
+        for path, file in self._repository.list_files(head).items():
+            if path == FORMAT_PATH:
+                self.has_format = True
+            elif file.mode != "100644" or not self.sealer.is_name(path):
+                self._note(path, tr("clio does not write such a file"))
+            elif file.size > max_bytes():
+                self._note(path, tr("it is too large"))
+            elif path in before and before[path].blob == file.blob:
+                self.seen[path] = before[path]
+            else:
+                new[path] = file.blob
+        kept = 0
+        for path, data in self._repository.read_blobs(new):
+            try:
+                record = self.sealer.decode(path, data)
+                if len(data) > max_bytes(record.key.store):
+                    raise ValueError(tr("it is too large"))
+            except ValueError as error:
+                self._note(path, str(error))
+                continue
+            kept += len(data)
+            if kept <= MAX_KEPT_BYTES:
+                self._records[path] = record
+            self._add(path, new[path], record)
+
+    def take_lost(self, last: str) -> dict[str, bytes]:
+        """Add the records of another commit that this one lacks or has older versions of; return their files."""
+        files = {path: file.blob for path, file in self._repository.list_files(last).items()}
+        wanted = {
+            path: blob
+            for path, blob in files.items()
+            if self.sealer.is_name(path) and (path not in self.seen or self.seen[path].blob != blob)
+        }
+        found: dict[str, bytes] = {}
+        for path, data in self._repository.read_blobs(wanted):
+            try:
+                record = self.sealer.decode(path, data)
+            except ValueError:
+                continue
+            if path not in self.seen or record.state.rank > self.seen[path].state.rank:
+                found[path] = data
+                self._add(path, wanted[path], record)
+        return found
+
+    def read_values(self, newer: dict[str, State]) -> dict[str, Any]:
+        """Return the values of records, None for deleted ones."""
+        values: dict[str, Any] = {path: None for path, wanted in newer.items() if wanted.deleted}
+        values |= {path: self._records[path].value for path in newer if path in self._records and path not in values}
+        missing = {path: self.seen[path].blob for path in newer if path not in values}
+        for path, data in self._repository.read_blobs(missing):
+            values[path] = self.sealer.decode(path, data).value
+        return values
+
+    def measure(self, paths: Iterable[str]) -> dict[str, int]:
+        """Return the size in bytes of each record's file."""
+        return {path: self._repository.get_size(self.seen[path].blob) for path in paths}
+
+    def _add(self, path: str, blob: str, record: Record) -> None:
+        key = record.key
+        self.seen[path] = Seen(blob=blob, scope=key.scope, store=key.store, id=key.id, state=record.state)
+
+
+def _is_applied(state: SyncState, path: str) -> bool:
+    """Return whether a run that was killed has deleted this record on behalf of another machine."""
+    meant = state.applying.get(path)
+    return meant is not None and meant.deleted
+
+
+def _rename_collisions(remote: _Remote, sources: Sequence[Source], state: SyncState) -> None:
+    """Give new ids to project memories that are new here if the remote has another text under their id."""
+    for source in sources:
+        if not isinstance(source, LtmSource) or not source.exists():
+            continue
+        met: dict[str, State] = {}
+        for key, item in source.read().items():
+            path = remote.sealer.name(key)
+            there = remote.seen.get(path)
+            is_new = path not in state.local and path not in state.applying
+            if there is not None and is_new and not there.state.deleted and there.state.digest != item.digest:
+                met[path] = there.state
+        if met:
+            values = remote.read_values(met)
+            source.rename({remote.seen[path].key: values[path] for path in met if path in values})
+
+
+def _select_to_send(local: dict[str, _Local], remote: _Remote) -> dict[str, Record]:
+    found: dict[str, Record] = {}
+    for path, one in local.items():
+        there = remote.seen.get(path)
+        if there is None and one.state.deleted:
+            continue  # it was added and deleted here, so no other machine has it
+        if there is None or one.state.rank > there.state.rank:
+            found[path] = Record(key=one.key, state=one.state, value=one.item.get_value() if one.item else None)
+    return found
 
 
 def _take_first(newer: dict[str, State], sizes: dict[str, int]) -> tuple[dict[str, State], int]:
