@@ -6,6 +6,7 @@ together, see `_drop_values_of_other_server`.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -61,108 +62,153 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
     project, main = _find_project(options.cwd, home, user_home)
     # A worktree is another place of the same project: trust and settings are those of its main checkout.
     owner = main or project
-    user_file = options.config_file or paths.home_config(home)
-    project_file = paths.project_config(owner)
     values: LayerValues = {}
-
-    user_settings = read_settings_file(user_file, paths.display_path(user_file, project=None, user_home=user_home))
-    if user_settings is None and options.config_file:
-        raise ConfigError(tr("--config {config_file!r}: no such file", config_file=str(options.config_file)))
-    add_layer(values, user_settings or ())
-
-    project_settings: tuple[Setting, ...] | None = None
-    withheld: tuple[TrustRequest, ...] = ()
-    trusted: tuple[TrustRequest, ...] = ()
-    problems: list[str] = []
+    found = _Found(owner, home)
+    files = _add_user_layer(values, options, home, user_home)
     links = find_links(owner)
-    trusted_fingerprints = TrustStore(home).fingerprints(owner) if links else frozenset[str]()
-    followed = tuple(link for link in links if make_link_trust_request(link).fingerprint in trusted_fingerprints)
-    link_targets = tuple(link.target for link in followed)
-    if project_file != paths.home_config(home).resolve():  # in the home directory both are the same file
-        display_name = paths.display_path(project_file, project=owner, user_home=user_home)
-        try:
-            project_settings = read_settings_file(project_file, display_name, root=owner, trusted=link_targets)
-        except FileIgnored as error:
-            problems.append(str(error))
-        allowed = tuple(setting for setting in project_settings or () if not is_user_only(setting))
-        problems += [
+    link_requests = tuple(map(make_link_trust_request, links))
+    fingerprints = found.trust.fingerprints(owner) if links else frozenset[str]()
+    is_followed = [request.fingerprint in fingerprints for request in link_requests]
+    link_targets = tuple(link.target for link in compress(links, is_followed))
+    if paths.project_config(owner) != paths.home_config(home).resolve():  # in the home directory both are one file
+        files += _add_project_layer(values, found, user_home, link_targets)
+    add_layer(values, _read_environment_and_flags(options, env, values))
+    refuse_shared_keys(values)
+    if blocking_problem := describe_blocking_file(owner):
+        found.problems.append(blocking_problem)
+    mcp = find_all_servers(home, owner, link_targets)
+    hooks = find_hooks(home, owner, lambda value: found.trust.covers(owner, (value,)), link_targets)
+    for extensions in (mcp, hooks):
+        found.trusted += extensions.trusted
+        found.withheld += extensions.withheld
+    if paths.has_plugins(home):
+        from clio.config.installed_plugins import find_plugins
+
+        plugins = find_plugins(home, owner)
+        hooks = replace(hooks, hooks=(*hooks.hooks, *(hook for plugin in plugins.plugins for hook in plugin.hooks)))
+        found.problems += plugins.problems
+    for request, is_trusted in zip(link_requests, is_followed, strict=True):
+        found.add(request, is_trusted=is_trusted)
+    has_untrusted_memory, memory_doubt = _check_foreign_memory(found)
+    is_folder_blocked = any(
+        link.is_clio_folder and not followed for link, followed in zip(links, is_followed, strict=True)
+    )
+    if is_folder_blocked:
+        _turn_on_incognito(values, tr("a link in {folder_name}", folder_name=paths.FOLDER_NAME))
+    if not options.reads_only and is_in_clio_command(home, env):
+        # What a script asks clio is not the user's own text, and its answers to clio's questions are not the user's.
+        _turn_on_incognito(values, tr("a command of a running clio"))
+        found.problems.append(
+            tr("a command of a running clio started this one, so it saves nothing and uses no memory")
+        )
+    config = build_config(values)
+    origins = list_origins(values)
+    found.problems += _choose_language(env, config.language, origins["language"])
+    return LoadedConfig(
+        config=config,
+        origins=origins,
+        project=project,
+        home=home,
+        withheld=tuple(found.withheld),
+        trusted=tuple(found.trusted),
+        files=files,
+        servers=mcp.servers,
+        server_problems=mcp.problems,
+        start_folder=options.cwd.resolve(),
+        hooks=hooks.hooks,
+        main_checkout=main,
+        problems=(*found.problems, *hooks.problems),
+        links=link_targets,
+        is_folder_blocked=is_folder_blocked,
+        has_foreign_memory=has_untrusted_memory,
+        memory_doubt=memory_doubt,
+        flags=frozenset(options.overrides),
+        variables={one[-1].name: one[-1].variable for one in values.values() if one[-1].variable},
+    )
+
+
+class _Found:
+    """What a project has that needs the user's trust, and sentences about what has no effect."""
+
+    def __init__(self, owner: Path, home: Path) -> None:
+        self.owner = owner
+        self.home = home
+        self.trust = TrustStore(home)
+        self.trusted: list[TrustRequest] = []
+        self.withheld: list[TrustRequest] = []
+        self.problems: list[str] = []
+
+    def add(self, request: TrustRequest, *, is_trusted: bool) -> None:
+        """Add one request."""
+        (self.trusted if is_trusted else self.withheld).append(request)
+
+
+def _add_user_layer(values: LayerValues, options: Options, home: Path, user_home: Path) -> tuple[Path, ...]:
+    """Add the settings of the user's file, or of the one given with --config; return the file if it exists."""
+    path = options.config_file or paths.home_config(home)
+    settings = read_settings_file(path, paths.display_path(path, project=None, user_home=user_home))
+    if settings is None and options.config_file:
+        raise ConfigError(tr("--config {config_file!r}: no such file", config_file=str(options.config_file)))
+    add_layer(values, settings or ())
+    return () if settings is None else (path,)
+
+
+def _add_project_layer(
+    values: LayerValues, found: _Found, user_home: Path, link_targets: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """Add the settings of the project's file that are in effect; return the file if it was read.
+
+    link_targets: where links lead that may be followed.
+    """
+    owner = found.owner
+    path = paths.project_config(owner)
+    settings: tuple[Setting, ...] | None = None
+    try:
+        settings = read_settings_file(
+            path, paths.display_path(path, project=owner, user_home=user_home), root=owner, trusted=link_targets
+        )
+    except FileIgnored as error:
+        found.problems.append(str(error))
+    allowed: list[Setting] = []
+    for setting in settings or ():
+        if not is_user_only(setting):
+            allowed.append(setting)
+            continue
+        found.problems.append(
             tr(
                 "{origin}: {setting} has no effect in a project; set it in ~/.clio/{config_name}",
                 origin=setting.origin,
                 setting=setting.name,
                 config_name=paths.CONFIG_NAME,
             )
-            for setting in project_settings or ()
-            if setting not in allowed
-        ]
-        # Judged against the layers below, because a value may be narrower than the user's own.
-        accepted, trusted, withheld = _split_by_trust(allowed, build_config(values), TrustStore(home), owner)
-        add_layer(values, accepted)
-        if team := find_team_trust_request(owner):
-            if is_team_trusted(owner, home):
-                trusted = (*trusted, team)
-            else:
-                withheld = (*withheld, team)
+        )
+    # Judged against the layers below, because a value may be narrower than the user's own.
+    requests = find_trust_requests(tuple(allowed), build_config(values))
+    trusted_fingerprints = found.trust.fingerprints(owner) if requests else frozenset[str]()
+    withheld: list[Setting] = []
+    for setting, request in requests:
+        is_trusted = request.fingerprint in trusted_fingerprints
+        found.add(request, is_trusted=is_trusted)
+        withheld += [] if is_trusted else [setting]
+    add_layer(values, [setting for setting in allowed if setting not in withheld])
+    if team := find_team_trust_request(owner):
+        found.add(team, is_trusted=is_team_trusted(owner, found.home))
+    return () if settings is None else (path,)
 
-    add_layer(values, _read_environment_and_flags(options, env, values))
-    refuse_shared_keys(values)
-    if blocking_problem := describe_blocking_file(owner):
-        problems.append(blocking_problem)
-    mcp = find_all_servers(home, owner, link_targets)
-    hooks = find_hooks(home, owner, lambda value: TrustStore(home).covers(owner, (value,)), link_targets)
-    if paths.has_plugins(home):
-        from clio.config.installed_plugins import find_plugins
 
-        plugins = find_plugins(home, owner)
-        hooks = replace(hooks, hooks=(*hooks.hooks, *(hook for plugin in plugins.plugins for hook in plugin.hooks)))
-        problems += plugins.problems
-    is_foreign = has_foreign_memory(owner, home)
-    seal_damage = describe_seal_damage(owner, home) if is_foreign else None
-    memory = (make_memory_trust_request(seal_damage),) if is_foreign else ()
-    is_trusted_memory = is_foreign and TrustStore(home).covers(owner, memory)
-    memory_withheld, memory_trusted = (memory, ()) if not is_trusted_memory else ((), memory)
-    waiting_links = tuple(make_link_trust_request(link) for link in links if link not in followed)
-    is_folder_blocked = any(link.is_clio_folder for link in links if link not in followed)
-    if is_folder_blocked:
-        values[("incognito",)] = [
-            Setting(key=("incognito",), value=True, origin=tr("a link in {folder_name}", folder_name=paths.FOLDER_NAME))
-        ]
-    if not options.reads_only and is_in_clio_command(home, env):
-        # What a script asks clio is not the user's own text, and its answers to clio's questions are not the user's.
-        origin = tr("a command of a running clio")
-        values[("incognito",)] = [Setting(key=("incognito",), value=True, origin=origin)]
-        problems.append(tr("a command of a running clio started this one, so it saves nothing and uses no memory"))
-    files = ((user_file, user_settings), (project_file, project_settings))
-    config = build_config(values)
-    origins = list_origins(values)
-    problems += _choose_language(env, config.language, origins["language"])
-    return LoadedConfig(
-        config=config,
-        origins=origins,
-        project=project,
-        home=home,
-        withheld=(*withheld, *mcp.withheld, *hooks.withheld, *waiting_links, *memory_withheld),
-        trusted=(
-            *trusted,
-            *mcp.trusted,
-            *hooks.trusted,
-            *map(make_link_trust_request, followed),
-            *memory_trusted,
-        ),
-        files=tuple(path for path, settings in files if settings is not None),
-        servers=mcp.servers,
-        server_problems=mcp.problems,
-        start_folder=options.cwd.resolve(),
-        hooks=hooks.hooks,
-        main_checkout=main,
-        problems=(*problems, *hooks.problems),
-        links=link_targets,
-        is_folder_blocked=is_folder_blocked,
-        has_foreign_memory=is_foreign and not is_trusted_memory,
-        memory_doubt=seal_damage if seal_damage and not is_trusted_memory else "",
-        flags=frozenset(options.overrides),
-        variables={one[-1].name: one[-1].variable for one in values.values() if one[-1].variable},
-    )
+def _check_foreign_memory(found: _Found) -> tuple[bool, str]:
+    """Return whether the project has memory from elsewhere that is not trusted, and what makes it doubtful, or ""."""
+    if not has_foreign_memory(found.owner, found.home):
+        return False, ""
+    damage = describe_seal_damage(found.owner, found.home)
+    request = make_memory_trust_request(damage)
+    is_trusted = found.trust.covers(found.owner, (request,))
+    found.add(request, is_trusted=is_trusted)
+    return not is_trusted, "" if is_trusted else damage or ""
+
+
+def _turn_on_incognito(values: LayerValues, origin: str) -> None:
+    values[("incognito",)] = [Setting(key=("incognito",), value=True, origin=origin)]
 
 
 def find_all_servers(home: Path, project: Path, links: Sequence[Path] = ()) -> FoundServers:
@@ -307,20 +353,6 @@ def _is_unchanged(values: LayerValues, setting: Setting) -> bool:
 def _get_value(values: LayerValues, name: str) -> str | int | float | bool | None:
     settings = values.get((name,))
     return settings[-1].value if settings else None
-
-
-def _split_by_trust(
-    settings: tuple[Setting, ...], lower: Config, trust: TrustStore, project: Path
-) -> tuple[tuple[Setting, ...], tuple[TrustRequest, ...], tuple[TrustRequest, ...]]:
-    """Split a project's settings: those in effect, those in effect because they are trusted, those not trusted."""
-    requests = find_trust_requests(settings, lower)
-    trusted_fingerprints = trust.fingerprints(project) if requests else frozenset[str]()
-    withheld_settings = [setting for setting, value in requests if value.fingerprint not in trusted_fingerprints]
-    return (
-        tuple(setting for setting in settings if setting not in withheld_settings),
-        tuple(value for _, value in requests if value.fingerprint in trusted_fingerprints),
-        tuple(value for _, value in requests if value.fingerprint not in trusted_fingerprints),
-    )
 
 
 def _read_environment_and_flags(options: Options, env: Mapping[str, str], values: LayerValues) -> tuple[Setting, ...]:
