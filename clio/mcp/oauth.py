@@ -520,13 +520,13 @@ async def log_in(
     )
     storage = _Storage(store, login)
     async with _open_listener(server.oauth.callback_port if server.oauth else 0, login) as listener:
-        if not _is_registered_for(login.client, listener.redirect_uri):
+        client_id = server.oauth.client_id if server.oauth else ""
+        is_document = urlsplit(client_id).scheme == "https"
+        if client_id and not is_document:
+            client = _make_known_client(client_id, client_secret, listener.redirect_uri)
+            storage.login = structs.replace(login, client=client)
+        elif not _is_registered_for(login.client, listener.redirect_uri):
             storage.login = structs.replace(login, client=_NOTHING)
-        is_document = bool(server.oauth and urlsplit(server.oauth.client_id).scheme == "https")
-        if server.oauth and server.oauth.client_id and not is_document:
-            storage.login = structs.replace(
-                login, client=_make_known_client(server.oauth.client_id, client_secret, listener.redirect_uri)
-            )
 
         async def go_to_page(address: str) -> None:
             if why := explain_unsafe_url(address, url):
@@ -558,7 +558,7 @@ async def log_in(
             storage,
             redirect_handler=go_to_page,
             callback_handler=wait_for_user,
-            client_metadata_url=server.oauth.client_id if server.oauth and is_document else None,
+            client_metadata_url=client_id if is_document else None,
         )
         storage.context = provider.context
         try:
@@ -567,12 +567,14 @@ async def log_in(
         except LoginFailed:
             raise
         except TimeoutError:
-            raise LoginFailed(
-                tr("the login failed: {why}", why=tr("no answer within {seconds:g} s", seconds=LOGIN_ANSWERS_S))
-            ) from None
-        except (OAuthFlowError, ValueError, OSError) as error:
+            why = tr("no answer within {seconds:g} s", seconds=LOGIN_ANSWERS_S)
+            raise LoginFailed(tr("the login failed: {why}", why=why)) from None
+        except Exception as error:
+            is_refusal = isinstance(error, OAuthFlowError | ValueError | OSError)
+            if not (is_refusal or _is_http_error(error)):
+                raise
             found = provider.context
-            if found.protected_resource_metadata is None and found.oauth_metadata is None:
+            if is_refusal and found.protected_resource_metadata is None and found.oauth_metadata is None:
                 raise LoginFailed(
                     tr(
                         "{server!r} names no page to log in on; if it wants a token, set its headers: {example}",
@@ -580,15 +582,8 @@ async def log_in(
                         example='headers: {Authorization: "Bearer ${NAME}"}',
                     )
                 ) from None
-            raise LoginFailed(
-                tr("the login failed: {why}", why=clean_reason(str(error)) or type(error).__name__)
-            ) from None
-        except Exception as error:
-            if not _is_http_error(error):
-                raise
-            raise LoginFailed(
-                tr("the login failed: {why}", why=clean_reason(str(error)) or type(error).__name__)
-            ) from None
+            why = clean_reason(str(error)) or type(error).__name__
+            raise LoginFailed(tr("the login failed: {why}", why=why)) from None
     if provider.context.current_tokens is None:
         raise LoginFailed(tr("{server!r} answers without a login", server=server.name))
 
