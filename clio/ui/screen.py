@@ -44,8 +44,6 @@ from clio.ui.markdown import ANSWER_SIGN, StreamingMarkdown, preload_markdown, r
 from clio.ui.painter import Painter, Part, TerminalSize, count_row_cells
 from clio.ui.pipe_screen import (
     ANSWER_RESTARTED,
-    PipeScreen,
-    PlainMarkdown,
     TerminalOutput,
     format_retry,
     format_turn_footer,
@@ -631,31 +629,6 @@ class Screen:
 
     def _render_row(self, row: Text) -> str:
         return self._painter.render_rows(Part(body=row, wraps=False))[0]
-
-
-def open_screen(
-    stream: TextIO,
-    terminal: Terminal,
-    size: TerminalSize,
-    *,
-    reasoning: ShowReasoning = "fold",
-    get_status_parts: Callable[[], tuple[str, ...]] = _no_status_parts,
-    get_own_status: Callable[[], str] = str,
-    get_todos: Callable[[], tuple[Todo, ...]] = _no_todos,
-    prompt: str = "❯ ",
-    signals: TerminalSignals | None = None,
-    printed: PrintedRows | None = None,
-) -> Screen | PipeScreen:
-    """Return a live screen for this terminal, or a plain text screen for a dumb terminal or a pipe."""
-    if terminal.live:
-        return Screen(
-            stream, terminal, size,
-            reasoning=reasoning, get_status_parts=get_status_parts, get_own_status=get_own_status,
-            get_todos=get_todos, prompt=prompt,
-            signals=signals, printed=printed,
-        )  # fmt: skip
-    make_layout = (lambda: PlainMarkdown(terminal.theme, size)) if stream.isatty() else None
-    return PipeScreen(stream, stream, show_footer=True, make_layout=make_layout)
 
 
 def _needs_gap(before: ScreenSection, after: ScreenSection) -> bool:

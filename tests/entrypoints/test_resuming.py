@@ -21,7 +21,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import PlanMode
 from clio.sessions.store import open_session_store
 from clio.ui.hanging_text import HangingText
-from clio.ui.screen import Screen, open_screen
+from clio.ui.screen import Screen
 from clio.ui.theme import Terminal
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.pty_session import PtySession
@@ -149,8 +149,7 @@ def test_it_looks_like_on_the_live_screen(place: Place, capsys: pytest.CaptureFi
     assert one.show(session.id)
     one.close()
     shown = capsys.readouterr().out
-    screen = open_screen(sys.stdout, terminal, terminal_size)
-    assert isinstance(screen, Screen)
+    screen = Screen(sys.stdout, terminal, terminal_size)
     screen.show_parts(render_session(session, terminal.theme, terminal_size()[0]))
     assert shown.count("\n") > 8
     # a frame is drawn at once; the blank line before the prompt follows with the prompt

@@ -21,7 +21,8 @@ from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
 from clio.ui.prompt_io import PromptIO
 from clio.ui.keyboard import KeyWatch
 from clio.ui.terminal_handoff import make_suspender
-from clio.ui.screen import open_screen
+from clio.ui.screen import Screen
+from clio.ui.pipe_screen import PipeScreen
 from clio.ui.theme import detect_terminal
 from clio.ui.keyboard import TypedKeys
 from clio.ui.keyboard import TypingState
@@ -32,7 +33,7 @@ async def main():
     def size():
         now = output.get_size()
         return now.columns, now.rows
-    screen = open_screen(sys.stdout, terminal, size)
+    screen = Screen(sys.stdout, terminal, size) if terminal.live else PipeScreen(sys.stdout, sys.stdout)
     stop, typed = asyncio.Event(), TypedKeys()
     keys = KeyWatch(stop.set, typed=typed, on_change=lambda: screen.set_typed(TypingState(line=typed.line)))
     pause = make_suspender(screen, lambda: keys)

@@ -290,9 +290,14 @@ def make_screen(
         from clio.ui.reader.screen import ReaderScreen
 
         return ReaderScreen(sys.stdout, terminal_size, reasoning=config.reasoning, signals=signals)
-    from clio.ui.screen import open_screen
+    if not terminal.live:
+        from clio.ui.pipe_screen import PipeScreen, PlainMarkdown
 
-    return open_screen(
+        make_layout = (lambda: PlainMarkdown(terminal.theme, terminal_size)) if sys.stdout.isatty() else None
+        return PipeScreen(sys.stdout, sys.stdout, show_footer=True, make_layout=make_layout)
+    from clio.ui.screen import Screen
+
+    return Screen(
         sys.stdout,
         terminal,
         terminal_size,
