@@ -833,10 +833,26 @@ def test_the_archive_is_listed_by_kind(harness: Harness) -> None:
     assert "none of that kind" in ok(harness, "/memory list archive rules").text
 
 
-def test_restoring_a_replaced_version_names_what_replaced_it(harness: Harness) -> None:
-    old = data(harness, "/memory remember --type fact staging listens on port 9090")["memory"]["id"][-8:]
-    data(harness, "/memory remember --type fact staging listens on port 9091")
-    assert mentions(refused(harness, f"/memory restore {old}"), "was replaced", f"/memory history {old}")
+@pytest.mark.parametrize("save", ["/memory add", "/memory remember --type fact"])
+def test_a_replaced_memory_is_in_the_archive_and_in_the_history_however_it_was_saved(
+    harness: Harness, save: str
+) -> None:
+    ok(harness, f"{save} staging listens on port 9090")
+    ok(harness, f"{save} staging listens on port 9091")
+    [new] = harness.memory.store.records()
+    [old] = data(harness, "/memory list archive")["archived"]
+    [archived] = harness.memory.store.archived()
+    assert (old["id"], archived.content) == (archived.id, "staging listens on port 9090")
+    for id in (new.id, old["id"]):
+        assert [row[1] for row in rows(ok(harness, f"/memory history {id}"))] == [new.content, archived.content]
+    ok(harness, f"/memory restore {old['id']}")
+    assert not data(harness, "/memory list archive")["archived"]
+    assert len(harness.memory.store.records()) == 2
+    ok(harness, "/memory undo")
+    assert len(data(harness, "/memory list archive")["archived"]) == 1
+    ok(harness, "/memory undo")
+    assert [one.content for one in harness.memory.store.records()] == ["staging listens on port 9090"]
+    assert not data(harness, "/memory list archive")["archived"]
 
 
 def test_a_preference_beside_a_hard_limit_says_that_the_limit_applies_before_the_undo(harness: Harness) -> None:

@@ -40,7 +40,7 @@ def test_a_correction_links_both_versions(make_harness: MakeHarness, old: str, c
         [record] = store.records()
         assert list_actions(harness) == [("learned", old, ""), ("superseded", record.content, old)]
         assert [version.record.content for version in store.history(record.id)] == [old, record.content]
-        assert not store.archived()
+        assert [one.content for one in store.archived()] == [old]
         assert run_command(harness.app, "/memory undo").ok
         assert [one.content for one in store.records()] == [old]
         await harness.app.close()

@@ -562,7 +562,7 @@ _KINDS = suggest_words(
     ("event", mark("only events")),
     ("note", mark("only notes, with and without a key")),
     ("preference", mark("only preferences")),
-    ("archive", mark("forgotten and pruned memories")),
+    ("archive", mark("forgotten, replaced and pruned memories")),
     ("--scope project", mark("only project memory")),
     ("--scope user", mark("only your own")),
 )

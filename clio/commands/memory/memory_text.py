@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
@@ -144,18 +143,6 @@ def find_archived(ctx: CommandContext, typed: str) -> MemoryRecord:
     if live := [record for record in ctx.memory.store.records() if wanted and _begins_id(record, wanted)]:
         raise UserError(
             tr("{memory} is not in the archive: it is in use, so nothing was changed", memory=_name_memory(live[0]))
-        )
-    is_replaced = False
-    with suppress(UserError):
-        is_replaced = bool(wanted and ctx.memory.store.history(wanted))
-    if is_replaced:
-        raise UserError(
-            tr(
-                "{typed!r} was replaced, so it is not in the archive; `/memory history {id}` shows what took its "
-                "place, and `/memory edit ID TEXT` gives that the earlier text",
-                typed=typed,
-                id=wanted,
-            )
         )
     raise UserError(tr("the archive has no memory {typed!r}; `/memory list archive` shows what it has", typed=typed))
 

@@ -298,7 +298,7 @@ def offer_memories(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def _list_archive(ctx: CommandContext, scope: Scope | None, kinds: Sequence[str], *, everything: bool) -> CommandResult:
-    """List forgotten and pruned memories of these kinds, the last archived first. scope: only those of this scope."""
+    """List archived memories of these kinds, the last archived first. scope: only those of this scope."""
     store = ctx.memory.store
     of_user = {record.id for record in store.user.archived()}
     archived: list[tuple[MemoryRecord, Scope]] = [
@@ -311,7 +311,9 @@ def _list_archive(ctx: CommandContext, scope: Scope | None, kinds: Sequence[str]
     if not entries:
         if archived:
             return CommandResult(text=tr("The archive has memories, but none of that kind or scope."), data=data)
-        return CommandResult(text=tr("The archive is empty: nothing has been forgotten or pruned."), data=data)
+        return CommandResult(
+            text=tr("The archive is empty: nothing has been forgotten, replaced or pruned."), data=data
+        )
     shown = entries if everything else entries[:MAX_LISTED]
     rest = (
         tr(", {count} shown; `/memory list archive --all` shows all", count=len(shown))

@@ -645,6 +645,12 @@ class MemoryStore:
 
         The memory may have left for the archive.
         """
+        from clio.memory.store.versions import select_lineage
+
+        return select_lineage(self.versions(), {version.record.id for version in self._history_of(id)})
+
+    def _history_of(self, id: str) -> "tuple[Version, ...]":
+        """Return the same of those in the file of the memory."""
         if is_project_id(id):
             return self.ltm.history(id)
         with suppress(UserError):
@@ -692,17 +698,18 @@ class MemoryStore:
     def is_removed(self, id: str) -> bool:
         """Whether a memory of any kind was forgotten, pruned or undone, and no other memory took its place."""
         try:
-            versions = self.history(id)
+            versions = self._history_of(id)
         except UserError:
             return True
         return all(one.until is not None and one.because not in ("merged", "superseded") for one in versions[-1:])
 
     def archived(self) -> tuple[MemoryRecord, ...]:
-        """Return the forgotten and pruned memories: those of `ltm.json`, then the others; the last to leave first."""
+        """Return the forgotten, replaced and pruned memories: those of `ltm.json` first; the last to leave first."""
         found = {record.id: record for record in self.ltm.archived()}
         for store in self._typed.values():
             # A memory that was moved is in the archive of one scope, but lives in the other.
-            found |= {record.id: record for record in reversed(store.archived()) if not self._lives(record.id)}
+            elsewhere = {id for other in self._typed.values() if other is not store for id in other.index.records}
+            found |= {record.id: record for record in reversed(store.archived()) if record.id not in elsewhere}
         return tuple(found.values())
 
     def _lives(self, id: str) -> bool:

@@ -244,8 +244,12 @@ class TypedStore:
         return tuple(read_formers(self._log.read_changes(), self.scope))
 
     def archived(self) -> tuple[MemoryRecord, ...]:
-        """Return the memories that were forgotten or compacted, oldest first."""
-        return tuple(one.record for one in self.formers() if one.left and one.because != "dropped")
+        """Return the memories that were forgotten, compacted or replaced, in the order they ended."""
+        known = self.index.records
+        gone = [one for one in self.formers() if one.left and one.because != "dropped" and one.record.id not in known]
+        ended = [(one.ended or 0.0, one.record) for one in gone]
+        ended += [(record.updated, record) for record in known.values() if not record.is_live]
+        return tuple(record for _, record in sorted(ended, key=lambda pair: pair[0]))
 
     def _list_archived(self, id: str) -> list[MemoryRecord]:
         return [record for record in self.archived() if record.id == id]
@@ -459,10 +463,7 @@ class TypedStore:
         found = self._list_archived(id)
         if not found:
             raise UserError(tr("the archive has no memory {id!r}", id=id))
-        now = self._clock()
-        record = structs.replace(found[-1], accessed=now, since=now, superseded_by=None, variants_of=None)
-        self.put(f"restored “{shorten_content(record)}”", (record,))
-        return record
+        return self.put_back(found[-1])
 
     def move(self, id: str, other: "TypedStore") -> MemoryRecord:
         """Move a memory with its history to another store. For a moment it is in both, but never in neither."""

@@ -4,7 +4,7 @@ All are derived from the change log.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -201,6 +201,20 @@ def records_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
             found[id] = version
     records = [structs.replace(version.record, superseded_by=None) for version in found.values()]
     return sorted(records, key=lambda record: (record.created, record.id))
+
+
+def select_lineage(versions: Sequence[Version], ids: Collection[str]) -> tuple[Version, ...]:
+    """Return the versions of these memories, of those they replaced and of those that replaced them, in their order."""
+    links: dict[str, set[str]] = {}
+    for version in versions:
+        if after := version.record.superseded_by:
+            links.setdefault(version.record.id, set()).add(after)
+            links.setdefault(after, set()).add(version.record.id)
+    found, new = set(ids), set(ids)
+    while new:
+        new = {other for id in new for other in links.get(id, ())} - found
+        found |= new
+    return tuple(version for version in versions if version.record.id in found)
 
 
 def list_ltm_versions(document: LtmDocument, endings: Iterable[EndedVersion]) -> list[Version]:
