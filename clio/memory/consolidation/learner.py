@@ -6,7 +6,7 @@ idle or at exit.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
@@ -23,7 +23,7 @@ from clio.memory.preferences.foreign_statements import (
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.stated_preferences import LIKED, NEVER, StatedPreference, find_preferences
+from clio.memory.preferences.stated_preferences import DISLIKED, LIKED, NEVER, Kind, StatedPreference, find_preferences
 from clio.memory.store.record import MemoryDraft, Provenance, check_more_than_secret
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
@@ -58,6 +58,12 @@ _CHOOSES = re.compile(
 )
 """The beginning of an order to use one thing and not another, without a word such as "always"."""
 _PREFERS = LazyRegex(r"(?:prefer|favou?r)\b", re.I, starts=("prefer", "favo"))
+_FOREIGN_KINDS: Mapping[str, tuple[Kind, float | None]] = {
+    "remember": ("fact", None),
+    "liking": ("preference", LIKED),
+    "dislike": ("dislike", DISLIKED),
+}
+"""Kind and score of statements in other languages; limits and corrections are found elsewhere."""
 _CORRECTIONS = english_rules("corrections")
 _MAY_CORRECT = _CORRECTIONS.pattern("sign")
 """Words, one of which a correction in ASCII letters contains. The rules for corrections are only loaded for these."""
@@ -128,11 +134,18 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
 def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
     language = detect_language(text)
     found = [one for one in find_preferences(text) if is_own_english(one.quote, text, language)]
+    foreign = [one for code, part in list_foreign_texts(text) for one in read_statements(part, code)]
     found += (
-        StatedPreference(kind="fact", content=one.content, score=None, certain=True, quote=one.quote)
-        for code, part in list_foreign_texts(text)
-        for one in read_statements(part, code)
-        if one.kind == "remember"
+        StatedPreference(
+            kind=_FOREIGN_KINDS[one.kind][0],
+            content=one.content,
+            score=_FOREIGN_KINDS[one.kind][1],
+            certain=one.term == "lasting",
+            quote=one.quote,
+            in_project=one.in_project,
+        )
+        for one in foreign
+        if one.kind in _FOREIGN_KINDS
     )
     facts = [one for one in found if one.kind == "fact" and one.certain]
     statements = [one for one in found if one.kind != "fact"]

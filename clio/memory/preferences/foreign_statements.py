@@ -19,9 +19,11 @@ from msgspec import Struct, structs
 from clio.memory.preferences.rule_files import FILLER, load_rule_file, read_own_sentences
 from clio.text.lazy_regex import LazyRegex
 
-Kind = Literal["limit", "correction", "remember"]
+Kind = Literal["limit", "correction", "remember", "liking", "dislike"]
 Term = Literal["lasting", "unclear", "task"]
 _MAX_STATEMENT = 220
+_MAX_TASTE = 10
+"""Maximum number of words of a sentence that says what the user likes; a longer one tells a story."""
 _KANA = LazyRegex(r"[\u3041-\u30ff]")
 _HAN = LazyRegex(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"(?<![\w./@#-])[^\W\d_]+(?:'(?=\w)|(?![\w/@-]))(?!\.\w)")
@@ -44,6 +46,10 @@ _CJK_END = LazyRegex(r"([。！？])(?=\S)")
 _QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
 
 
+_ONE_THING = re.compile(r"(?:d(?:en|as|er|ie|em)|l[ea]|el|[oa])\b|l['’]", re.I)
+"""Articles of what may be one thing of the project, as in "ich hasse den Parser"."""
+
+
 class LanguageRules(Struct, frozen=True, kw_only=True):
     """The patterns of one language. Unless noted, they are matched at the start of a sentence, ignoring case.
 
@@ -60,6 +66,9 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         standing_limit: limits after `standing`.
         project: searched anywhere; words that restrict a limit to the project.
         liking: the beginning of a sentence that says what the user likes, after which a limit may follow.
+        tastes: what the user prefers, likes and dislikes, in the only group that matches; about what the user only
+            "likes", clio asks.
+        no_taste: beginnings of what is liked in one place only, or means nothing alone: "the second one", "that you …".
         exception: a limit without its object, which is what the user likes: ", aber nie mit Emojis".
         joint: searched anywhere; what separates a liking from the limit after it.
         choice: orders to use one thing and not another, which are limits and may correct a statement as well.
@@ -113,6 +122,8 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     verbs: dict[str, tuple[str, ...]]
     fillers: tuple[str, ...]
     english: dict[str, str]
+    tastes: dict[Literal["preferred", "liked", "disliked"], str] = {}
+    no_taste: str = "(?!)"
     describing: str = "(?!)"
     exception: str = "(?!)"
     task_behind: str = "(?!)"
@@ -569,6 +580,32 @@ def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | N
         return LanguageStatement(kind="limit", content=_tidy(rest), quote=sentence, term=term, in_project=is_project)
     if any(_match(pattern, rest) for pattern in rules.correction) or find_swapped_value(rest, rules):
         return LanguageStatement(kind="correction", content=_tidy(rest), quote=sentence)
+    return _find_taste(rest, sentence, rules)
+
+
+def _find_taste(rest: str, sentence: str, rules: LanguageRules) -> LanguageStatement | None:
+    """Return what a sentence says that the user prefers, likes or dislikes; nothing that is only about the moment."""
+    if (
+        len(rest.split()) > _MAX_TASTE
+        or set(rest) & set(",;–—")
+        or any(re.search(pattern, rest, re.I) for pattern in rules.passing)
+    ):
+        return None
+    for name, pattern in rules.tastes.items():
+        told = _match(pattern, rest)
+        if told is None:
+            continue
+        what = next(filter(None, told.groupdict().values()))
+        if _match(rules.no_taste, what):
+            continue
+        is_certain = name != "liked" and not _ONE_THING.match(what)
+        return LanguageStatement(
+            kind="dislike" if name == "disliked" else "liking",
+            content=_tidy(rest),
+            quote=sentence,
+            term="lasting" if is_certain else "unclear",
+            in_project=re.search(rules.project, rest, re.I) is not None,
+        )
     return None
 
 

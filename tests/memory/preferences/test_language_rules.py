@@ -276,6 +276,49 @@ def test_a_request_to_remember_after_a_task_is_kept(text: str, what: list[str]) 
     assert [one.content for one in statements if one.kind == "remember"] == what
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "term"),
+    [
+        ("Ich bevorzuge Tabs gegenüber Leerzeichen.", "liking", "lasting"),
+        ("Ich mag kurze Antworten.", "liking", "unclear"),
+        ("Ich hasse Mocks.", "dislike", "lasting"),
+        ("Ich mag keine langen Funktionen.", "dislike", "lasting"),
+        ("Ich hasse den Parser.", "dislike", "unclear"),
+        ("Je préfère les tabulations.", "liking", "lasting"),
+        ("J'aime les réponses courtes.", "liking", "unclear"),
+        ("Je n'aime pas les longues fonctions.", "dislike", "lasting"),
+        ("Prefiero comillas dobles.", "liking", "lasting"),
+        ("Odio los mocks.", "dislike", "lasting"),
+        ("No me gustan los comentarios largos.", "dislike", "lasting"),
+        ("Não gosto de funções longas.", "dislike", "lasting"),
+    ],
+)
+def test_likes_and_dislikes_are_found(text: str, kind: str, term: str) -> None:
+    [found] = read_statements(text, detect_language(text))
+    assert (found.kind, found.term, found.content) == (kind, term, text.rstrip("."))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ich mag das nicht.",
+        "Ich bevorzuge die zweite Variante.",
+        "Ich hasse diesen Bug.",
+        "Ich liebe es, wenn Tests grün sind.",
+        "Kannst du prüfen, ob ich Tabs bevorzuge?",
+        "Mir gefällt das Layout nicht.",
+        "Je préfère que tu relances les tests.",
+        "Je préfère attendre demain.",
+        "J'aime bien ta solution.",
+        "Prefiero que lo hagas tú.",
+        "Prefiero la primera.",
+        "Odio este error.",
+    ],
+)
+def test_an_opinion_about_the_task_is_no_preference(text: str) -> None:
+    assert read_statements(text, detect_language(text) or "de") == ()
+
+
 def test_a_preference_alone_is_no_limit() -> None:
     assert find_limits("ich mag kurze Funktionen und klare Namen") == ()
     assert find_limits("me gustan los tests y la documentación") == ()
