@@ -9,8 +9,8 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -106,8 +106,75 @@ def list_prefix_texts(prefix: Prefix) -> list[str]:
     return [prefix.system, *tools]
 
 
-class Calibration:
+class _BackgroundTask:
+    """A task that is started at most once. delay_s: how long it waits, so that a short run starts no process."""
+
+    def __init__(self, delay_s: float) -> None:
+        self._delay_s = delay_s
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Start it, unless it has started before or is not needed. Returns at once; needs an event loop."""
+        if self._task is None and self._is_needed():
+            self._task = asyncio.create_task(self._run_later(), name=type(self).__name__)
+
+    async def wait(self) -> None:
+        """Wait until it has ended, however it ended; return at once if it was never started."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    def stop(self) -> None:
+        """Cancel it; its process ends within the next iterations of the event loop."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        """Cancel it and wait for its end."""
+        self.stop()
+        await self.wait()
+
+    async def _run_later(self) -> None:
+        await asyncio.sleep(self._delay_s)
+        if self._is_needed():
+            await self._run()
+
+    def _is_needed(self) -> bool:
+        raise NotImplementedError
+
+    async def _run(self) -> None:
+        raise NotImplementedError
+
+
+@asynccontextmanager
+async def _start_child(*arguments: str, pipe: int) -> AsyncGenerator[asyncio.subprocess.Process | None]:
+    """Start a child process, which is killed at the end if it still runs; None if no process can be started.
+
+    pipe: what its standard input and output are.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            # By path and with -P: `-m` would search the current directory for modules, which is the project's.
+            *(sys.executable, "-P", "-B", str(CHILD_SCRIPT), *arguments),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError:
+        yield None
+        return
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):  # it has just ended
+                process.kill()
+            await process.wait()
+
+
+class Calibration(_BackgroundTask):
     """Counts the tokens of some texts in the background, and sets an estimator's ratio of tokens to text.
+
+    It is not needed once a server has reported a token count.
 
     Args:
         path: file of the encoding; nothing is counted if its hash is wrong.
@@ -117,40 +184,16 @@ class Calibration:
         self, estimator: TokenEstimator, texts: Sequence[str], encoding: Encoding, path: Path, *,
         delay_s: float = _COUNT_DELAY_S,
     ) -> None:  # fmt: skip
+        super().__init__(delay_s)
         self._estimator = estimator
         self._texts = texts
         self._encoding = encoding
         self._path = path
-        self._delay_s = delay_s
-        self._task: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        """Start counting, unless it has started before or a server has already reported a token count.
-
-        Returns at once; needs an event loop.
-        """
-        if self._task is None and not self._estimator.has_learned:
-            self._task = asyncio.create_task(self._run(), name="calibrate")
-
-    async def wait(self) -> None:
-        """Wait until the count has ended, however it ended; return at once if it was never started."""
-        if self._task is not None:
-            await asyncio.wait([self._task])
-
-    def stop(self) -> None:
-        """Cancel a running count; its process ends within the next iterations of the event loop."""
-        if self._task is not None:
-            self._task.cancel()
-
-    async def close(self) -> None:
-        """Cancel a running count and wait for its end."""
-        self.stop()
-        await self.wait()
+    def _is_needed(self) -> bool:
+        return not self._estimator.has_learned
 
     async def _run(self) -> None:
-        await asyncio.sleep(self._delay_s)
-        if self._estimator.has_learned:
-            return
         token_count = await count_tokens("\n".join(self._texts), self._encoding, self._path)
         if token_count is not None:
             self._estimator.set_initial_ratio(sum(map(text_units, self._texts)), token_count)
@@ -158,27 +201,15 @@ class Calibration:
 
 async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
     """Return the number of tokens of a text; None on failure. Takes about half a second in a child process."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            # By path and with -P: `-m` would search the current directory for modules, which is the project's.
-            *(sys.executable, "-P", "-B", str(CHILD_SCRIPT), "count", str(path), encoding.sha256, encoding.name),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-    except OSError:
-        return None  # no process could be started: the estimate stays unchanged
-    try:
-        async with asyncio.timeout(_COUNT_TIME_LIMIT_S):
-            output, _ = await process.communicate(text.encode("utf-8", "replace"))
-    except TimeoutError:
-        return None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):  # it has just ended
-                process.kill()
-            await process.wait()
-    return int(output) if process.returncode == 0 else None
+    async with _start_child("count", str(path), encoding.sha256, encoding.name, pipe=asyncio.subprocess.PIPE) as child:
+        if child is None:
+            return None
+        try:
+            async with asyncio.timeout(_COUNT_TIME_LIMIT_S):
+                output, _ = await child.communicate(text.encode("utf-8", "replace"))
+        except TimeoutError:
+            return None
+    return int(output) if child.returncode == 0 else None
 
 
 DOWNLOAD_TIME_LIMIT_S = 10.0
@@ -189,7 +220,7 @@ _RETRY_AFTER_S = 86_400.0
 _FETCH_DELAY_S = 1.0  # so that a run of clio that ends sooner starts no process
 
 
-class BackgroundFetch:
+class BackgroundFetch(_BackgroundTask):
     """Downloads an encoding in a child process. No request waits for it. After a failure it does nothing for a day.
 
     Args:
@@ -200,76 +231,25 @@ class BackgroundFetch:
     def __init__(
         self, encoding: Encoding, home: Path, *, delay_s: float = _FETCH_DELAY_S, limit_s: float = DOWNLOAD_TIME_LIMIT_S
     ) -> None:
+        super().__init__(delay_s)
         self._encoding = encoding
         self._path = home / FOLDER_NAME / encoding.file_name
         self._failure_marker = self._path.with_name(encoding.file_name + FAILED_SUFFIX)
-        self._delay_s = delay_s
         self._limit_s = limit_s
-        self._task: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        """Start the download unless it has started before. Returns at once; needs an event loop."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="fetch encoding")
-
-    async def wait(self) -> None:
-        """Wait until it has ended, however it ended; return at once if it was never started."""
-        if self._task is not None:
-            await asyncio.wait([self._task])
-
-    def stop(self) -> None:
-        """Cancel the download; its process ends within the next iterations of the event loop."""
-        if self._task is not None:
-            self._task.cancel()
-
-    async def close(self) -> None:
-        """Cancel the download and wait for its end."""
-        self.stop()
-        await self.wait()
-
-    def _has_failed_recently(self) -> bool:
+    def _is_needed(self) -> bool:
         try:
-            return 0 <= time.time() - self._failure_marker.stat().st_mtime < _RETRY_AFTER_S
+            return not 0 <= time.time() - self._failure_marker.stat().st_mtime < _RETRY_AFTER_S
         except OSError:
-            return False
-
-    def _record_failure(self) -> None:
-        with suppress(OSError):  # then the next run tries again
-            self._failure_marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._failure_marker.touch()
+            return True
 
     async def _run(self) -> None:
-        await asyncio.sleep(self._delay_s)
-        if self._has_failed_recently():
-            return
         encoding = self._encoding
-        try:
-            process = await asyncio.create_subprocess_exec(
-                # By path and with -P: `-m` would search the current directory for modules, which is the project's.
-                *(
-                    sys.executable,
-                    "-P",
-                    "-B",
-                    str(CHILD_SCRIPT),
-                    "fetch",
-                    encoding.url,
-                    encoding.sha256,
-                    str(self._path),
-                ),
-                str(self._limit_s),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-        except OSError:
-            return  # no process could be started: estimates stay unchanged
-        try:
-            if await process.wait() == 0:
+        arguments = ("fetch", encoding.url, encoding.sha256, str(self._path), str(self._limit_s))
+        async with _start_child(*arguments, pipe=asyncio.subprocess.DEVNULL) as child:
+            if child is not None and await child.wait() == 0:
                 self._failure_marker.unlink(missing_ok=True)
-            else:
-                self._record_failure()
-        finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):  # it has just ended
-                    process.kill()
-                await process.wait()
+            elif child is not None:
+                with suppress(OSError):  # then the next run tries again
+                    self._failure_marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    self._failure_marker.touch()
