@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.storage.files import read_beginning
 from clio.text.translation import tr
 
 PLAIN_OUTPUT = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false")
@@ -314,6 +315,17 @@ def find_outside_target(folder: Path, settings: GitSettings) -> tuple[str, Path]
     if common not in (git, git.parent.parent) and not common.is_relative_to(working_tree):
         return "commondir", common
     return None
+
+
+_MAX_PATH_BYTES = 65_536
+
+
+def read_git_path(path: Path) -> str:
+    """Return the path that one of git's files contains, such as `gitdir` or `commondir`; `.git` has a prefix before it.
+
+    Raises OSError, UnicodeDecodeError.
+    """
+    return read_beginning(path, _MAX_PATH_BYTES).decode("utf-8").strip()
 
 
 def _read_line(path: Path) -> str:

@@ -315,6 +315,11 @@ def parse_number(raw: str, option: str, *, low: float, high: float) -> float:
     return value
 
 
+def parse_cost(raw: str) -> float:
+    """Parse the value of --max-cost, US dollars. Raises UsageError."""
+    return parse_number(raw, "--max-cost", low=0.000001, high=1e6)
+
+
 def parse_count(raw: str, what: str) -> int:
     """Parse a whole number of at least 1. Raises UsageError."""
     if not (raw.isascii() and raw.isdigit() and int(raw[:12]) > 0 and len(raw) <= 12):

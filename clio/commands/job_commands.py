@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from clio.commands.arguments import parse_number, parse_options, parse_text
+from clio.commands.arguments import parse_cost, parse_number, parse_options, parse_text
 from clio.commands.command import (
     Command,
     CommandContext,
@@ -178,9 +178,7 @@ def make_job_record(ctx: CommandContext, task: str, get_option: Callable[[str], 
         folder=str(ctx.loaded.start_folder or ctx.loaded.project),
         project=str(ctx.loaded.project),
         approve=_choose_mode(ctx, get_option("--approve")),
-        max_cost=parse_number(cost, "--max-cost", low=0.000001, high=1e6)
-        if cost
-        else ctx.config.max_cost or DEFAULT_MAX_COST,
+        max_cost=parse_cost(cost) if cost else ctx.config.max_cost or DEFAULT_MAX_COST,
         is_cost_required=bool(cost or ctx.config.max_cost),
         minutes=parse_number(minutes, "--minutes", low=0.01, high=_MAX_MINUTES) if minutes else DEFAULT_MINUTES,
         on_question=_choose_question_rule(ctx, get_option("--on-question")),

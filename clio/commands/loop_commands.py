@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from clio.commands.arguments import parse_count, parse_number, parse_text
+from clio.commands.arguments import parse_cost, parse_count, parse_text
 from clio.commands.command import (
     Command,
     CommandContext,
@@ -70,7 +70,7 @@ def repeat_message(ctx: CommandContext, argument: str) -> CommandResult:
             interval_s=interval_s,
             times=min(parse_count(times, "--times"), MAX_TIMES) if times else DEFAULT_TIMES,
             limit_s=_parse_duration(limit) if limit else DEFAULT_LIMIT_S,
-            max_cost=parse_number(cost, "--max-cost", low=0.000001, high=1e6) if cost else DEFAULT_MAX_COST,
+            max_cost=parse_cost(cost) if cost else DEFAULT_MAX_COST,
         )
     )
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from clio.config.loaded import TrustRequest
 from clio.config.paths import FOLDER_NAME
 from clio.config.trust import TrustStore, format_asked_value
-from clio.storage.files import read_beginning
+from clio.readonly_git import read_git_path
 from clio.text.translation import mark, tr
 
 SHARED_NAME = "ltm"
@@ -145,14 +145,14 @@ def find_worktree_link(folder: Path) -> WorktreeLink | None:
 
 def _read_worktree_link(worktree: Path) -> WorktreeLink | None:
     try:
-        entry = (worktree / _read_stripped(worktree / ".git").removeprefix("gitdir:").strip()).resolve()
+        entry = (worktree / read_git_path(worktree / ".git").removeprefix("gitdir:").strip()).resolve()
         if (
             not (entry / WORKTREE_MARK).is_file()
             # Both must name each other: nothing that is cloned or unpacked can then point to another project's memory.
-            or Path(_read_stripped(entry / "gitdir")).resolve() != (worktree / ".git").resolve()
+            or Path(read_git_path(entry / "gitdir")).resolve() != (worktree / ".git").resolve()
         ):
             return None
-        common = (entry / _read_stripped(entry / "commondir")).resolve()
+        common = (entry / read_git_path(entry / "commondir")).resolve()
     except (OSError, UnicodeDecodeError, ValueError):
         return None
     main = common.parent
@@ -161,10 +161,3 @@ def _read_worktree_link(worktree: Path) -> WorktreeLink | None:
         if common.name == ".git" and main.is_dir() and entry.parent.parent == common
         else None
     )
-
-
-_MAX_LINK_BYTES = 65_536  # a path and a few letters
-
-
-def _read_stripped(path: Path) -> str:
-    return read_beginning(path, _MAX_LINK_BYTES).decode("utf-8").strip()

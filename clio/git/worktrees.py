@@ -9,10 +9,10 @@ from msgspec import Struct, structs
 from clio.config.project_links import WORKTREE_MARK
 from clio.errors import UsageError, UserError
 from clio.git.repository import find_root, get_git_path, run_git
-from clio.storage.files import read_beginning, write_atomic
+from clio.readonly_git import read_git_path
+from clio.storage.files import write_atomic
 from clio.text.translation import tr
 
-_MAX_LINK_BYTES = 65_536
 _WORKTREE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
 
@@ -249,6 +249,6 @@ def _is_created_by_clio(main: Path, worktree: Worktree) -> bool:
 def _read_worktree_folder(path: Path) -> Path | None:
     """Return the folder of a worktree that git's file names; None if it cannot be read."""
     try:
-        return Path(read_beginning(path, _MAX_LINK_BYTES).decode("utf-8").strip()).parent
+        return Path(read_git_path(path)).parent
     except (OSError, UnicodeDecodeError):
         return None

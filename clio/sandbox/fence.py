@@ -11,7 +11,8 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.config.paths import FOLDER_NAME
-from clio.storage.files import read_beginning, read_regular
+from clio.readonly_git import read_git_path
+from clio.storage.files import read_regular
 from clio.storage.locks import error_cause
 from clio.text.lazy_regex import LazyRegex
 
@@ -221,17 +222,13 @@ def iter_git_folders(root: Path) -> Iterator[Path]:
         if git.is_dir():
             yield git.resolve()
         elif git.is_file():
-            own = (root / _read_link(git).removeprefix("gitdir:").strip()).resolve(strict=True)
-            back = Path(_read_link(own / "gitdir"))
+            own = (root / read_git_path(git).removeprefix("gitdir:").strip()).resolve(strict=True)
+            back = Path(read_git_path(own / "gitdir"))
             if (own / back).resolve() == git:
-                yield (own / _read_link(own / "commondir")).resolve(strict=True)
+                yield (own / read_git_path(own / "commondir")).resolve(strict=True)
                 yield own
     except (OSError, UnicodeDecodeError, ValueError):
         return
-
-
-def _read_link(path: Path) -> str:
-    return read_beginning(path, 65_536).decode("utf-8").strip()
 
 
 def _list_sealed(git: Path) -> Iterator[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clio.text.lazy_regex import LazyRegex
-from clio.text.translation import tr, tr_count
+from clio.text.translation import make_count_forms, tr, tr_count
 
 
 def truncate(text: str, max_chars: int) -> str:
@@ -34,11 +34,8 @@ def truncate_line(text: str, max_chars: int) -> str:
 
 def format_count(number: int, noun: str) -> str:
     """Return a number and its noun, whose plural must be regular: "1 file", "2,000 entries", "3 matches"."""
-    if number == 1:
-        return f"1 {noun}"
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        return f"{number:,} {noun[:-1]}ies"
-    return f"{number:,} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+    one, several = make_count_forms(noun)
+    return (one if number == 1 else several).format(count=number)
 
 
 def describe_steps(count: int, *, is_running: bool) -> str:

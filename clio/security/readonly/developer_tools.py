@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from clio.readonly_git import read_git_path
 from clio.security.readonly.grammar import Judge, Judgement, Order, ParsedCall, UnknownWord, parse_call, read_grammar
 from clio.security.shell.command_line import Word
 from clio.storage.files import read_beginning
@@ -538,7 +539,6 @@ _PLAIN_SCHEMA = re.compile(r"CREATE (?:TABLE|(?:UNIQUE )?INDEX) ")
 MAX_GIT_INCLUDES = 20
 """Files that one git configuration may include, directly or not, before it counts as unknown."""
 _MAX_CONFIG_BYTES = 1_000_000
-_MAX_LINK_BYTES = 65_536
 _SECRET_URL = re.compile(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")
 
 
@@ -572,7 +572,7 @@ def iter_git_config_files(folder: Path) -> Iterator[Path]:
             if git_dir is None or not (git_dir / "HEAD").is_file():
                 continue
             try:
-                common = git_dir / read_beginning(git_dir / "commondir", _MAX_LINK_BYTES).decode("utf-8").strip()
+                common = git_dir / read_git_path(git_dir / "commondir")
             except (OSError, UnicodeDecodeError):
                 common = git_dir
             yield from (common / "config", git_dir / "config.worktree")
@@ -582,7 +582,7 @@ def iter_git_config_files(folder: Path) -> Iterator[Path]:
 def _read_git_link(path: Path) -> Path | None:
     """Return the folder that a `.git` file names."""
     try:
-        text = read_beginning(path, _MAX_LINK_BYTES).decode("utf-8")
+        text = read_git_path(path)
     except (OSError, UnicodeDecodeError):
         return None
     return path.parent / text.removeprefix("gitdir:").strip() if text.startswith("gitdir:") else None
