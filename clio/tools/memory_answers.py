@@ -672,11 +672,11 @@ def refuse_statements_of_user(records: Iterable[MemoryRecord]) -> None:
 
 def _asks_to_forget(message: str, record: MemoryRecord) -> bool:
     """Whether a message of the user asks to forget this memory, by its id or by words of it."""
-    from clio.memory.consolidation.withdrawals import find_forget_requests, is_meant
+    from clio.memory.consolidation.forget_requests import find_forget_requests, is_meant
 
     id = get_short_id(record).casefold()
     return record.kind != "preference" and any(
-        id in request.about.casefold() or is_meant(record.content, structs.replace(request, kind="explicit"))
+        id in request.about.casefold() or is_meant(record.content, structs.replace(request, kind="named"))
         for request in find_forget_requests(message)
     )
 

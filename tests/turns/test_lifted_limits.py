@@ -6,6 +6,7 @@ import pytest
 
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
+from clio.memory.consolidation.forget_requests import find_forget_requests, is_meant
 from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted
 from clio.memory.preferences.limits import find_limits
 from tests.sessions.talk import kill
@@ -299,6 +300,11 @@ def test_a_dislike_that_becomes_a_liking_is_one_preference(make_harness: MakeHar
     asyncio.run(run())
 
 
+def takes_back(said: str, limit: str) -> bool:
+    is_forgotten = any(is_meant(limit, one) for one in find_forget_requests(said))
+    return is_forgotten or any(is_lifted(limit, one) for one in find_withdrawals(said))
+
+
 ONLY_UTILS = "only edit src/click/utils.py"
 
 
@@ -339,7 +345,7 @@ ONLY_UTILS = "only edit src/click/utils.py"
     ],
 )
 def test_plain_words_lift_a_limit(limit: str, said: str) -> None:
-    assert any(is_lifted(limit, one) for one in find_withdrawals(said))
+    assert takes_back(said, limit)
     assert not find_limits(said)
 
 
@@ -367,7 +373,7 @@ def test_plain_words_lift_a_limit(limit: str, said: str) -> None:
     ],
 )
 def test_other_permissions_lift_no_limit(limit: str, said: str) -> None:
-    assert not any(is_lifted(limit, one) for one in find_withdrawals(said))
+    assert not takes_back(said, limit)
 
 
 @pytest.mark.parametrize(

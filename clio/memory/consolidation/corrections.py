@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from clio.memory.consolidation.experiences import (
     Experience,
 )
+from clio.memory.consolidation.forget_requests import takes_back_last
 from clio.memory.consolidation.stated_facts import read_english_sentences
 from clio.memory.consolidation.value_changes import (
     NUMBER,
@@ -29,7 +30,6 @@ from clio.memory.consolidation.value_corrections import (
     is_already_said,
     is_said_before,
 )
-from clio.memory.consolidation.withdrawals import takes_back_last
 from clio.memory.preferences.foreign_statements import (
     content_terms,
     detect_language,

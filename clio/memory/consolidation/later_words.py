@@ -1,22 +1,21 @@
 """What the user corrects or takes back later in a replayed session, so that consolidation does not learn it.
 
-While the user types, the same rules (`withdrawals`, `value_corrections`) change what is in memory. A statement that was
-not saved then is only in the session, and so is the request to forget it.
+While the user types, the same rules (`forget_requests`, `withdrawals`, `value_corrections`) change what is in memory. A
+statement that was not saved then is only in the session, and so is the request to forget it.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from clio.memory.consolidation.experiences import Finding
-from clio.memory.consolidation.live_corrections import find_corrected_statements
-from clio.memory.consolidation.withdrawals import (
+from clio.memory.consolidation.forget_requests import (
     find_forget_requests,
-    find_withdrawals,
-    is_lifted,
     is_meant,
     is_stated_in,
     needs_confirmation,
 )
+from clio.memory.consolidation.live_corrections import find_corrected_statements
+from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted
 from clio.memory.store.record import has_same_text
 from clio.messages import AssistantMessage, Message, UserMessage, is_turn_start
 
@@ -66,7 +65,7 @@ class LaterWords:
         stating = [place for place in own if is_stated_in(finding.quote, self._messages[place].content)]
         place, text = (stating or own)[-1], finding.text
         for _ in range(_MAX_CHANGES):
-            if self._is_taken_back(finding, text, place):
+            if self._is_taken_back(text, place):
                 return ""
             changed = next(self._list_changes(text, place), None)
             if changed is None:
@@ -87,7 +86,7 @@ class LaterWords:
         )
         return range(start, end)
 
-    def _is_taken_back(self, finding: Finding, text: str, place: int) -> bool:
+    def _is_taken_back(self, text: str, place: int) -> bool:
         """Whether the user took back a text that is stated at a place."""
         later = [one for one in self._places if one > place]
         if later and later[0] in self._withdrawing:
@@ -98,7 +97,7 @@ class LaterWords:
             named = (request for request in find_forget_requests(message) if request.kind != "pointing")
             if any(is_meant(text, request) and not needs_confirmation(request, text, context) for request in named):
                 return True
-            if finding.kind == "rule" and any(is_lifted(text, lifted) for lifted in find_withdrawals(message)):
+            if any(is_lifted(text, lifted) for lifted in find_withdrawals(message)):
                 return True
         return False
 

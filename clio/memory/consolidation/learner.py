@@ -40,7 +40,7 @@ _EN = english_rules("preferences")
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report, StartedBy
     from clio.memory.consolidation.live_corrections import UnclearCorrection
-    from clio.memory.consolidation.withdrawals import MessageBefore, UnclearRequest
+    from clio.memory.consolidation.live_withdrawals import MessageBefore, UnclearRequest
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
@@ -330,7 +330,7 @@ class Learner:
             statements = statements.as_answer()
         restating, correcting = self._correct(session, text, statements)
         statements = statements.without(restating, keeps_prohibitions=True).without(correcting)
-        statements = statements.without(self._lift(session, text))
+        statements = statements.without(self._lift(session, text, restating | correcting))
         self._remember(session.id, statements.certain)
         self._doubtful, self._session = statements.doubtful, session.id
         self._memory.doubtful_now = tuple(one.content for one in statements.doubtful if one.kind != "rule")
@@ -395,19 +395,20 @@ class Learner:
         about_memory = (one for one in by_value if isinstance(one, Replaced) or one.candidates)
         return {one.quote for one in replaced}, {one.quote for one in about_memory}
 
-    def _lift(self, session: Session, text: str) -> set[str]:
-        """Lift what the text takes back, report it, and return the sentences that take something back."""
+    def _lift(self, session: Session, text: str, done: Collection[str]) -> set[str]:
+        """Lift what the text takes back, report it, and return the sentences that take something back.
+
+        done: sentences that have corrected something.
+        """
         unheld, self._unheld = self._unheld, ()
         if self._memory.is_silent or not (list_foreign_texts(text) or _MAY_LIFT.search(text)):
             return set()
-        from clio.memory.consolidation.withdrawals import Lifted, forget_stated, lift_limits
+        from clio.memory.consolidation.live_withdrawals import Lifted, take_back
 
         messages = _list_messages(session)
         context = "\n".join(one.content for one in messages[-CONTEXT_MESSAGES:])
         try:
-            lifted: list[Lifted | UnclearRequest] = [*lift_limits(self._memory, text, session.id)]
-            done = {one.quote for one in lifted if isinstance(one, Lifted) and one.describe()}
-            lifted += forget_stated(self._memory, text, session.id, context, _find_last_message(session, unheld), done)
+            lifted = take_back(self._memory, text, session.id, context, _find_last_message(session, unheld), done)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
             return set()
@@ -535,7 +536,7 @@ def _list_messages(session: Session) -> "list[UserMessage | AssistantMessage]":
 
 
 def _find_last_message(session: Session, lifted: tuple[str, ...]) -> "MessageBefore":
-    from clio.memory.consolidation.withdrawals import MessageBefore
+    from clio.memory.consolidation.live_withdrawals import MessageBefore
 
     messages = session.messages
     place = next((place for place in reversed(range(len(messages))) if is_own_message(messages[place])), None)

@@ -1,7 +1,7 @@
 """Apply what the user's message corrects in memory at once, before the request is sent.
 
 Consolidation applies the same rules (`corrections.match_corrections`) to sessions that were recorded without this.
-`withdrawals` takes back limits and memories.
+`live_withdrawals` takes back limits and memories.
 """
 
 import math
@@ -18,6 +18,8 @@ from clio.memory.consolidation.corrections import (
     match_corrections,
     read_corrections,
 )
+from clio.memory.consolidation.forget_requests import takes_back_last
+from clio.memory.consolidation.live_withdrawals import MAX_LISTED, get_session, list_preferences
 from clio.memory.consolidation.stated_facts import read_correctable_statements
 from clio.memory.consolidation.value_changes import ValueChange, find_value_change
 from clio.memory.consolidation.value_corrections import (
@@ -28,7 +30,6 @@ from clio.memory.consolidation.value_corrections import (
     list_content_words,
     read_value_corrections,
 )
-from clio.memory.consolidation.withdrawals import MAX_LISTED, get_session, list_preferences, takes_back_last
 from clio.memory.preferences.limits import find_limits
 from clio.memory.statement_parser import announces_change
 from clio.memory.store.record import (

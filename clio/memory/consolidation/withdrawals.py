@@ -1,29 +1,17 @@
-"""What the user's messages take back: limits that no longer apply, and memories to forget.
+"""Permissions that lift a limit, and releases from a rule or preference: "you may edit setup.py again".
 
 Limits are lifted only by the user's own sentences: nothing that a model, a tool or a file says lifts a limit. A
 permission for one occasion ("just this once"), with a condition ("if the tests pass") or in a question lifts nothing.
-The rules of other languages than English are read by `rule_files`.
-
-"Forget that the cache lives in Redis" repeats a statement, "forget what I said about the proxy port" and "never mind
-the proxy port" name its subject, and "scratch that" takes back the message before. All words of the request must be in
-the memory (`languages/forgetting.json` has the phrases), so that a request about anything else forgets nothing.
+Other languages than English are read by `foreign_statements`.
 """
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
-from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.errors import UserError
-from clio.memory.consolidation.value_corrections import (
-    is_said_before,
-    list_content_words,
-    list_repeated_words,
-)
+from clio.memory.consolidation.forget_requests import list_shared_terms, strip_ended_rule
 from clio.memory.preferences.foreign_statements import (
     USING,
     allows_more,
@@ -34,20 +22,11 @@ from clio.memory.preferences.foreign_statements import (
     list_foreign_texts,
     read_withdrawals,
 )
-from clio.memory.preferences.rule_files import FILLER, english_rules, load_rule_file, read_own_sentences
+from clio.memory.preferences.rule_files import FILLER, english_rules, read_own_sentences
 from clio.memory.preferences.stated_preferences import DISLIKED, VERBS
 from clio.memory.statement_words import PREPOSITIONS, STOP_WORDS
-from clio.memory.store.record import (
-    PROJECT_KINDS,
-    SHORT_ID,
-    MemoryRecord,
-    Replacement,
-    shorten_content,
-)
-from clio.memory.store.typed_store import Scope
-from clio.memory.system import MemorySystem
+from clio.memory.store.record import MemoryRecord
 from clio.text.lazy_regex import LazyRegex
-from clio.text.translation import tr
 from clio.text.vocabulary import stem_word
 
 _EN = english_rules("withdrawals")
@@ -62,15 +41,6 @@ _THING_IS_FINE = _EN.pattern("thing_is_fine")
 _GRANTED = _EN.pattern("granted")
 _NO_NEED = _EN.pattern("no_need")
 _NO_LONGER_WANTED = _EN.pattern("no_longer_wanted")
-_FORGET = _EN.pattern("forget")
-_FORGET_ONLY = _EN.pattern("forget_only")
-_FORGET_QUOTED = _EN.pattern("forget_quoted")
-"""A limit that is named in quotation marks: "drop the 'only edit utils' limit"."""
-_FORGET_STATED = _EN.pattern("forget_stated")
-_FORGET_NAMED = _EN.pattern("forget_named")
-_RULE_IS_GONE = _EN.pattern("rule_is_gone")
-_NAMED_RULE_IS_GONE = _EN.pattern("named_rule_is_gone")
-_CHANGED_MIND = _EN.pattern("changed_mind")
 _NOT_FORBIDDEN = _EN.pattern("not_forbidden")
 _USE_NOW = _EN.pattern("use_now")
 _PRAISE = _EN.pattern("praise")
@@ -90,7 +60,7 @@ _AND_ORDER = re.compile(r",? and (?=[a-z]+ )|, (?=[a-z]+ )|; ")
 _EXCLUDED = re.compile(
     r"(?:,? (?:and |und |et |y |e )?(?:not|never|nicht|nie|pas|no|não)| (?:instead|in place) of| rather than|"
     r" (?:an)?statt| anstelle von| au lieu de| plutôt que| en (?:vez|lugar) de| em (?:vez|lugar) de| ao invés de)"
-    r" (\w[\w+#.-]*)(?:,? (?:here|verwenden|benutzen|nutzen))?$|(?:不要?用|别用|代替|而不是|取代) ?(\w[\w+#.-]*)$"
+    r" (\w[\w+#.-]*)(?:,? (?:here|verwenden|benutzen|nutzen))?$|用.+(?:不要?用|别用|代替|而不是|取代) ?(\w[\w+#.-]*)$"
     r"|^([A-Za-z][\w+#.-]*?) ?(?:ではなく|じゃなく|の代わりに)|([A-Za-z][\w+#.-]*?) ?は使(?:わな|いませ)",
     re.IGNORECASE,
 )
@@ -118,24 +88,28 @@ _PLACE_BEFORE = re.compile(
 )
 """A limit with its place or condition first, which is compared as if it came last: "on production never …"."""
 _ONLY = re.compile(r"(?:you (?:may|can|should|must) )?only (?:ever )?(?=\w)", re.I)
+_OFF_LIMITS = re.compile(
+    r"(.+?) (?:is|are) (?:strictly |completely )?(?:off[- ]limits|forbidden|prohibited|banned|taboo)", re.I
+)
 _OTHER_THAN = re.compile(r"\bother\b.*\bthan\b|\b(?:besides|apart from|in addition to)\b", re.I)
 _BEFORE_VERBS = frozenset("or and to ever just also please now any more not never dont be".split())
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
 
-WithdrawalKind = Literal["permission", "release", "forget", "praise", "blame"]
+WithdrawalKind = Literal["permission", "release", "praise", "blame"]
 
 
 class Withdrawal(Struct, frozen=True, kw_only=True):
-    """One statement that takes something back.
+    """One statement that takes a limit, rule or preference back.
 
     Attributes:
         kind: "permission" allows what a limit prohibits; "release" no longer wants what a rule or preference asks for;
-            "forget" names a rule or limit to forget; "praise" takes back a dislike, and "blame" a liking.
-        about: the words that say what it is about; "" if it only points ("forget that rule").
+            "praise" takes back a dislike, and "blame" a liking.
+        about: the words that say what it is about.
         quote: the sentence as written.
         language: code of its language; "" for English.
         may_be_state: whether it only says that something is fine, which may as well describe its state.
+        before: the sentence before it, which may tell what "it" is.
     """
 
     kind: WithdrawalKind
@@ -143,6 +117,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     quote: str
     language: str = ""
     may_be_state: bool = False
+    before: str = ""
 
 
 def find_withdrawals(text: str) -> list[Withdrawal]:
@@ -157,12 +132,11 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
     for said in sentences:
         if not is_own_english(said.text, text, language):
             continue
-        lead = _LEAD.match(said.masked)
-        start = lead.end() if lead else 0
+        rest = strip_ended_rule(said.text)
+        begin = len(said.text) - len(rest) if said.text.endswith(rest) else 0
+        lead = _LEAD.match(said.masked, begin)
+        start = lead.end() if lead else begin
         if said.is_question:
-            continue
-        if quoted := _FORGET_QUOTED.match(said.text, start):
-            found.append(Withdrawal(kind="forget", about=quoted["about"], quote=said.text))
             continue
         if FILLER in said.masked or _PASSING.search(said.masked, start):
             continue
@@ -173,20 +147,14 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
             about = _without_tail(said.text[start:][begin:end])
             may_be_state = kind == "permission" and not begin and not _GRANTED.search(said.masked, start)
             found.append(Withdrawal(kind=kind, about=about, quote=said.text, may_be_state=may_be_state))
-    return found
+    before = {later.text: one.text for one, later in pairwise(sentences)}
+    return [structs.replace(one, about=strip_ended_rule(one.about), before=before.get(one.quote, "")) for one in found]
 
 
 def _read(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, int]] | None:
     """Return the kind of a sentence, and the place of the words that say what it is about; None for any other."""
     kinds: tuple[tuple[WithdrawalKind, tuple[LazyRegex, ...]], ...] = (
-        (
-            "forget",
-            (
-                *(_FORGET_STATED, _FORGET_ONLY, _FORGET, _FORGET_NAMED, _RULE_IS_GONE, _NAMED_RULE_IS_GONE),
-                *(_CHANGED_MIND, _NOT_FORBIDDEN),
-            ),
-        ),
-        ("permission", (_ALLOWED_TO, _THING_IS_FINE, _USE_NOW, _WHATEVER_YOU_LIKE) if is_alone else ()),
+        ("permission", (_ALLOWED_TO, _NOT_FORBIDDEN, _THING_IS_FINE, _USE_NOW, _WHATEVER_YOU_LIKE) if is_alone else ()),
         ("release", (_NO_NEED, _NO_LONGER_WANTED)),
         ("praise", (_PRAISE, _PRAISED_AFTER_ALL)),
         ("blame", (_BLAME,)),
@@ -194,7 +162,7 @@ def _read(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, in
     for kind, patterns in kinds:
         for pattern in patterns:
             if found := pattern.match(masked):
-                name = next((name for name in ("about", "rest") if found.groupdict().get(name)), "")
+                name = next((name for name, text in found.groupdict().items() if text), "")
                 return kind, found.span(name) if name else (0, 0)
     return None
 
@@ -213,6 +181,11 @@ def is_lifted(limit: str, one: Withdrawal, *, is_held: bool = False) -> bool:
 
     is_held: whether the limit was stated for the session only; see `is_act_alone`.
     """
+    shared = list_shared_terms(limit, one.before, one.about) if one.before else ()
+    if shared and is_lifted(
+        limit, structs.replace(one, about=" ".join((one.about, *shared)), before=""), is_held=is_held
+    ):
+        return True
     language = one.language or detect_language(limit)
     excluded = _EXCLUDED.search(limit) if one.kind == "permission" else None
     if excluded:  # "use uv, not pip" prohibits pip
@@ -232,7 +205,7 @@ def is_lifted(limit: str, one: Withdrawal, *, is_held: bool = False) -> bool:
         )
     if one.may_be_state and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
         return False
-    limit = _OF_THIS_TASK.sub("", limit)
+    limit = _OFF_LIMITS.sub(r"never \1", _OF_THIS_TASK.sub("", limit))
     limit = _OF_TEAM.sub("", _PLACE_BEFORE.sub(r"\2 \1", limit))
     one, limit = _permit_unasked(one), _ASKING.sub("without asking", limit)
     if one.kind == "permission" and (duty := _ASK_BEFORE.match(limit)):
@@ -277,11 +250,6 @@ def _with_parts_of_paths(objects: frozenset[str]) -> frozenset[str]:
 
 
 def _is_about(limit: str, kind: WithdrawalKind, about: str, *, is_held: bool) -> bool:
-    if kind == "forget":
-        wanted = _objects(about) or _verbs(about)
-        is_quoted = " " in about and about.casefold() in limit.casefold()
-        named = _with_parts_of_paths(_objects(limit)) | _verbs(limit) | _verbs_of_limit(limit)
-        return is_quoted or (bool(wanted) and wanted <= named)
     prohibition = _PROHIBITION.match(limit)
     disliked = _DISLIKED.match(limit)
     beginning = disliked or prohibition
@@ -306,7 +274,7 @@ def _is_about(limit: str, kind: WithdrawalKind, about: str, *, is_held: bool) ->
     return bool(mine or verbs) and bool(other or others) and mine == other and (verbs <= others or not others)
 
 
-def _as_stated(record: MemoryRecord) -> str:
+def as_stated(record: MemoryRecord) -> str:
     """Return the text of a preference as the user says it: a dislike is stored as the thing that is disliked."""
     is_dislike = record.score is not None and record.score <= DISLIKED and not record.explicit
     is_bare = is_dislike and not _DISLIKED.match(record.content) and not _PROHIBITION.match(record.content)
@@ -360,376 +328,3 @@ def _objects(text: str) -> frozenset[str]:
             continue
         found.add(stem_word(word))
     return frozenset(found)
-
-
-RequestKind = Literal["pointing", "stated", "explicit", "bare"]
-_REQUEST_KINDS: tuple[RequestKind, ...] = ("pointing", "explicit", "stated", "bare")
-_PART = re.compile(r"\{([a-z]+)\}")
-
-
-class _ForgetRules(Struct, frozen=True, kw_only=True):
-    """The phrases of requests to forget, of all languages together: a short sentence does not show its language.
-
-    Attributes:
-        passing: searched anywhere; signs that a request is for the current task, or conditional.
-        parts: pieces of the regular expressions.
-        pointing: requests that name nothing: "scratch that".
-        stated: requests that repeat the statement, in the group `about`.
-        explicit: requests that name the subject of something the user said: "forget what I said about tabs".
-        bare: requests that name a thing: "never mind the port". They may be about the current task.
-    """
-
-    passing: str
-    parts: dict[str, str]
-    pointing: tuple[str, ...]
-    stated: tuple[str, ...]
-    explicit: tuple[str, ...]
-    bare: tuple[str, ...]
-
-
-class ForgetRequest(Struct, frozen=True, kw_only=True):
-    """One request to forget something.
-
-    Attributes:
-        kind: see `_ForgetRules`.
-        about: the statement, or the words that name its subject; "" if it only points.
-        quote: the sentence as written.
-        is_whole: whether it is the whole message.
-    """
-
-    kind: RequestKind
-    about: str
-    quote: str
-    is_whole: bool
-
-
-@cache
-def _forget_patterns() -> tuple[re.Pattern[str], dict[RequestKind, tuple[re.Pattern[str], ...]]]:
-    rules = load_rule_file("forgetting", _ForgetRules)
-
-    def compile(phrase: str) -> re.Pattern[str]:
-        while _PART.search(phrase):
-            phrase = _PART.sub(lambda found: rules.parts[found[1]], phrase)
-        return re.compile(phrase, re.IGNORECASE)
-
-    return re.compile(rules.passing, re.IGNORECASE), {
-        kind: tuple(map(compile, getattr(rules, kind))) for kind in _REQUEST_KINDS
-    }
-
-
-def find_forget_requests(text: str) -> list[ForgetRequest]:
-    """Return the requests of a message to forget something, in its order."""
-    sentences = read_own_sentences(re.sub(r"([。！？])(?=\S)", r"\1\n", text), MAX_SENTENCE)
-    return [
-        ForgetRequest(kind=kind, about=about, quote=said.text, is_whole=len(sentences) == 1)
-        for said in sentences
-        if not said.is_question
-        for kind, about in _read_request(said.text, said.masked)
-    ]
-
-
-def takes_back_last(sentence: str) -> bool:
-    """Whether a sentence only takes back what was said before it, so that it says no new value: "no, scratch that"."""
-    return any(one.kind == "pointing" for one in find_forget_requests(sentence))
-
-
-def _read_request(text: str, masked: str) -> Iterator[tuple[RequestKind, str]]:
-    plain = text.strip(" .!。！,")
-    passing, patterns = _forget_patterns()
-    for kind in _REQUEST_KINDS:
-        for pattern in patterns[kind]:
-            found = pattern.fullmatch(plain)
-            if found is None:
-                continue
-            about = found.groupdict().get("about") or ""
-            if passing.search(plain) or (FILLER in masked and not about):
-                return
-            yield kind, about.strip(' .,“”"')
-            return
-
-
-def is_meant(content: str, request: ForgetRequest) -> bool:
-    """Whether a request that names something names this memory."""
-    wanted, words = list_content_words(request.about), list_content_words(content)
-    if request.kind == "stated" and Counter(list_repeated_words(request.about)) - Counter(list_repeated_words(content)):
-        return False  # "forget that we deploy with make deploy" is not about "we deploy with make ship"
-    if not wanted and len(request.about) > 1 and not request.about.isascii():
-        wanted = frozenset((request.about,))
-    if not wanted or not all(_contains_word(content, words, word) for word in wanted):
-        return False
-    return request.kind != "stated" or len(wanted) * 10 >= len(words) * 7
-
-
-def needs_confirmation(request: ForgetRequest, content: str, context: str) -> bool:
-    """Whether a request may as well be about the current task.
-
-    context: what was said just before, in which the thing was named without this memory.
-    """
-    if request.kind != "bare":
-        return False
-    known = list_content_words(context)
-    is_named_before = any(_contains_word(context, known, word) for word in list_content_words(request.about))
-    return not request.is_whole or (is_named_before and not is_said_before(content, context))
-
-
-def is_stated_in(content: str, message: str) -> bool:
-    """Whether a memory was stated in a message, so that "scratch that" after it takes it back."""
-    words = list_content_words(content)
-    known = list_content_words(message)
-    return bool(words) and all(_contains_word(message, known, word) for word in words)
-
-
-def _contains_word(text: str, words: Collection[str], word: str) -> bool:
-    """Whether a text contains a word. words: its words; a run of Chinese or Japanese characters is not divided."""
-    return word in words or (not word.isascii() and word in text.casefold())
-
-
-def list_named(contents: Sequence[str], request: ForgetRequest) -> list[int]:
-    """Return the indexes of the memories that a request names; of several only those that it repeats best."""
-    found = [place for place, content in enumerate(contents) if is_meant(content, request)]
-    if len(found) > 1 and request.kind == "stated":
-        wanted = list_content_words(request.about)
-        same = [place for place in found if list_content_words(contents[place]) == wanted]
-        return same or found
-    return found
-
-
-MAX_LISTED = 4
-"""Number of memories that are listed if it is not clear which one a correction is about."""
-
-
-def list_preferences(memory: MemorySystem) -> list[tuple[Scope, MemoryRecord]]:
-    """Return the preferences, rules and limits with their scope; the project's only if the project is trusted."""
-    found: list[tuple[Scope, MemoryRecord]] = [("user", one.record) for one in memory.preferences.all()]
-    if not memory.is_foreign:
-        found.extend(("project", one.record) for one in memory.project_preferences.all())
-    return found
-
-
-def get_session(record: MemoryRecord) -> str:
-    """Return the id of the session that a memory comes from; "" if it is not known."""
-    return record.provenance.session if record.provenance else ""
-
-
-class Lifted(Struct, frozen=True, kw_only=True):
-    """What one statement of the user takes back.
-
-    Attributes:
-        records: the limits, rules and preferences that were archived.
-        held: limits of this session that no longer apply.
-        restored: memories that hold again, because what had taken their place was archived.
-        held_again: limits of this session that apply again.
-        candidates: what it may have meant, if that is not clear; nothing was archived then.
-        is_empty: whether it means the message before, which changed nothing; the user is told so.
-        quote: the sentence as written.
-    """
-
-    records: tuple[MemoryRecord, ...] = ()
-    held: tuple[str, ...] = ()
-    restored: tuple[MemoryRecord, ...] = ()
-    held_again: tuple[str, ...] = ()
-    candidates: tuple[MemoryRecord, ...] = ()
-    is_empty: bool = False
-    quote: str
-
-    def describe(self) -> str:
-        """Return the line that reports it; "" if there was nothing to take back."""
-        if self.is_empty:
-            return tr("Nothing to take back: your last message changed nothing in memory")
-        if self.candidates:
-            listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
-            return tr("Not clear which one no longer applies: {listed} · /memory forget ID", listed=listed)
-        gone = [*(shorten_content(one) for one in self.records), *self.held]
-        undo = tr(" · /memory undo") if self.records or self.restored else ""
-        if again := "; ".join((*map(shorten_content, self.restored), *self.held_again)):
-            if not gone:
-                return tr("Valid again: {again}{undo}", again=again, undo=undo)
-            return tr(
-                "No longer applies: {gone}; valid again: {again}{undo}", gone="; ".join(gone), again=again, undo=undo
-            )
-        return tr("No longer applies: {gone}{undo}", gone="; ".join(gone), undo=undo) if gone else ""
-
-
-def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted]:
-    """Archive the limits, rules and preferences that the user's message takes back; each sentence is one change.
-
-    Raises UserError, StorageError, OSError.
-    """
-    done: list[Lifted] = []
-    for one in find_withdrawals(text):
-        known = [record for _, record in list_preferences(memory)]
-        if not memory.is_foreign:
-            known += [entry for entry in memory.store.records(PROJECT_KINDS) if entry.kind == "rule"]
-        held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True))
-        if one.about:
-            records = [record for record in known if is_lifted(_as_stated(record), one)]
-        else:  # "forget that rule"
-            here = [record for record in known if get_session(record) == session]
-            records = [max(here, key=lambda record: record.updated)] if here else []
-        if one.kind == "forget" and len(records) > 1:
-            done.append(Lifted(candidates=tuple(records), quote=one.quote))
-            continue
-        done.append(_take_back(memory, records, held, one.quote))
-    return done
-
-
-def _take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tuple[str, ...], quote: str) -> Lifted:
-    """Archive memories and lift limits of this session, if there are any."""
-    if records:
-        memory.store.forget(*[record.id for record in records])
-    if held:
-        memory.lift_held(held)
-    return Lifted(records=tuple(records), held=held, quote=quote)
-
-
-class UnclearRequest(Struct, frozen=True, kw_only=True):
-    """A request to forget something that may as well be about the current task, so that nothing was archived.
-
-    Attributes:
-        record: the memory that it names.
-        quote: the sentence as written.
-    """
-
-    record: MemoryRecord
-    quote: str
-
-    def describe(self) -> str:
-        """Return the line that names the memory."""
-        return Lifted(candidates=(self.record,), quote=self.quote).describe()
-
-    def question(self) -> str:
-        """Return the question whether the memory is meant."""
-        return tr("Forget “{content}”?", content=shorten_content(self.record))
-
-    def apply(self, memory: MemorySystem) -> Lifted:
-        """Archive the memory. Raises UserError, StorageError, OSError."""
-        return _take_back(memory, (self.record,), (), self.quote)
-
-
-class MessageBefore(Struct, frozen=True, kw_only=True):
-    """The user's message before this one, which "scratch that" takes back. Times are in seconds since the epoch.
-
-    Attributes:
-        text: as written; "" if this message is the first of its session.
-        since: when the message before it was written, or the session began.
-        at: when it was written. What it changed in memory was changed between these times.
-        lifted: the limits of this session that it lifted; they are in no log.
-    """
-
-    text: str = ""
-    since: float = 0.0
-    at: float = 0.0
-    lifted: tuple[str, ...] = ()
-
-
-def forget_stated(
-    memory: MemorySystem, text: str, session: str, context: str, last: MessageBefore, done: Collection[str]
-) -> list[Lifted | UnclearRequest]:
-    """Archive the memories that the user's message asks to forget; each sentence is one change to undo.
-
-    Args:
-        context: what was said just before.
-        done: sentences of the message that have taken something back already.
-
-    Raises UserError, StorageError, OSError.
-    """
-    found: list[Lifted | UnclearRequest] = []
-    has_taken_back = False
-    for request in find_forget_requests(text):
-        if request.quote in done:
-            continue
-        known = _list_forgettable(memory)
-        if request.kind == "pointing":
-            if not has_taken_back and (lifted := _take_back_last(memory, known, session, last, request)):
-                found.append(lifted)
-            has_taken_back = True
-            continue
-        records = [known[place] for place in list_named([one.content for one in known], request)]
-        held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
-        if len(records) > 1:
-            found.append(Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote))
-        elif records and needs_confirmation(request, records[0].content, context):
-            found.append(UnclearRequest(record=records[0], quote=request.quote))
-        elif records or held:
-            found.append(_take_back(memory, records, held, request.quote))
-    return found
-
-
-def _list_forgettable(memory: MemorySystem) -> list[MemoryRecord]:
-    known = [record for _, record in list_preferences(memory)]
-    return known + [one for one in memory.store.records(_FORGETTABLE, with_notes=False) if not one.is_variant]
-
-
-def _take_back_last(
-    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore, request: ForgetRequest
-) -> Lifted | None:
-    """Take back what the user's last message changed in memory, as one change.
-
-    Returns None if it changed nothing and the user can't mean memory: none of it is from this session.
-    """
-    replaced, forgotten = _find_changes(memory, known, session, last)
-    taken = {one.new.id for one in replaced}
-    records = [
-        one
-        for one in known
-        if one.id not in taken and get_session(one) == session and is_stated_in(one.content, last.text)
-    ]
-    held = tuple(one for one in memory.held_limits if is_stated_in(one, last.text))
-    if last.lifted:
-        memory.hold_limits(last.lifted)
-    if not (replaced or forgotten or records or held or last.lifted):
-        is_about_memory = not last.text or any(get_session(one.record) == session for one in memory.store.versions())
-        return Lifted(is_empty=True, quote=request.quote) if request.is_whole and is_about_memory else None
-    if not replaced and not forgotten:
-        lifted = _take_back(memory, records, held, request.quote)
-        return structs.replace(lifted, held_again=last.lifted)
-    back: list[MemoryRecord] = []
-    with memory.store.group(f"took back “{shorten_content([*(one.new for one in replaced), *forgotten][0])}”"):
-        gone, again = memory.store.take_back(*replaced)
-        for one in forgotten:
-            with suppress(UserError):  # another memory says the same
-                back.append(memory.store.restore(one.id))
-        memory.note_restored((*again, *back))
-        lifted = _take_back(memory, records, held, request.quote)
-    records = [*gone, *lifted.records]
-    return structs.replace(lifted, records=tuple(records), restored=(*again, *back), held_again=last.lifted)
-
-
-def _find_changes(
-    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore
-) -> tuple[list[Replacement], list[MemoryRecord]]:
-    """Return what replaced other memories, and what was forgotten, by the user's last message or by an answer to it.
-
-    The change log tells it, so that it is known after a restart, too.
-    """
-    if not last.text or takes_back_last(last.text):
-        return [], []
-    words = list_content_words(last.text)
-    lifts = bool(find_withdrawals(last.text) or find_forget_requests(last.text))
-    live = {one.id: one for one in known}
-    replaced: dict[str, Replacement] = {}
-    forgotten: list[MemoryRecord] = []
-
-    def is_from_user(one: MemoryRecord, at: float) -> bool:
-        if get_session(one) != session or one.provenance is None:
-            return False
-        is_said = any(_contains_word(last.text, words, word) for word in list_content_words(one.content))
-        return is_said if at <= last.at else one.provenance.asserted_by == "user"
-
-    for one in known:
-        if last.since < one.created <= last.at and is_from_user(one, one.created):
-            replaced[one.id] = Replacement(new=one)
-    for version in memory.store.versions():
-        old, until = version.record, version.until
-        if until is None or until <= last.since:
-            continue
-        new = live.get(old.superseded_by or old.id)
-        if new is not None and is_from_user(new, until) and (new.content, new.score) != (old.content, old.score):
-            others = replaced[new.id].old if new.id in replaced else ()
-            replaced[new.id] = Replacement(new=new, old=(*others, old), is_new=new.id != old.id)
-        elif new is None and lifts and version.because == "forgotten" and until <= last.at:
-            forgotten.append(old)
-    return list(replaced.values()), forgotten
-
-
-_FORGETTABLE = ("fact", "note", "discovery", "rule")

@@ -21,6 +21,7 @@ from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["limit", "correction", "remember", "liking", "dislike"]
 Term = Literal["lasting", "unclear", "task"]
+WithdrawalKind = Literal["permission", "release"]
 _MAX_STATEMENT = 220
 _MAX_TASTE = 10
 """Maximum number of words of a sentence that says what the user likes; a longer one tells a story."""
@@ -111,7 +112,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     swap: tuple[str, ...]
     denial: str
     remember: tuple[str, ...]
-    withdrawn: dict[Literal["permission", "release", "forget"], tuple[str, ...]]
+    withdrawn: dict[WithdrawalKind, tuple[str, ...]]
     granted: str
     lasting: str
     occasion: str
@@ -377,7 +378,6 @@ def _as_written(
     return structs.replace(statement, content=_tidy(sentence.text[offsets[start] : end]), quote=sentence.text)
 
 
-WithdrawalKind = Literal["permission", "release", "forget"]
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
 
@@ -472,10 +472,8 @@ def compare_withdrawn(
     if kind == "permission" and is_held and is_act_alone(limit, verbs, allowed, others):
         return True
     narrowed = [re.search(rules.narrowed, one, re.I) is not None for one in (limit, about)]
-    if kind != "forget" and narrowed[0] != narrowed[1]:
+    if narrowed[0] != narrowed[1]:
         return False
-    if kind == "forget":
-        return bool(others) and others <= things
     if may_be_state and not allowed and not verbs <= USING:
         return False
     has_same_verbs = verbs <= allowed or not allowed or (kind == "release" and allowed <= verbs)
@@ -507,11 +505,11 @@ def _list_things(text: str, language: str, rules: LanguageRules) -> tuple[frozen
     things: set[str] = set()
     for token in re.findall(r"[\w./+#@*-]*\w|\w", re.sub(r"\b[dlnjcsm]'", "", plain)):
         group = next((group for group, stems in rules.verbs.items() if token.startswith(stems)), "")
-        if group:
+        if group and token != "commits":  # "emojis nos commits"
             verbs.add(group)
         elif token not in fillers:
             stem = re.sub(r"(?<=\w{3})e[nmrs]?$", "", token) if language == "de" else token  # "neue", "neuen"
-            things.add(token if not token.isalpha() else stem[:6].removesuffix("s"))
+            things.add(token if not token.isalpha() else stem[:5].removesuffix("s"))
     return frozenset(things), frozenset(verbs)
 
 

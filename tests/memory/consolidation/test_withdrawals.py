@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.memory.consolidation.withdrawals import find_forget_requests, is_meant
+from clio.memory.consolidation.forget_requests import find_forget_requests, is_meant
 
 
 @pytest.mark.parametrize(

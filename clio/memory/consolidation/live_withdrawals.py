@@ -1,0 +1,253 @@
+"""Apply what the user's message takes back: limits that no longer apply, and memories to forget.
+
+`withdrawals` and `forget_requests` read the sentences that take something back and compare them with memory. "Scratch
+that" takes back what the message before changed, as the change log tells.
+"""
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+
+from msgspec import Struct, structs
+
+from clio.errors import UserError
+from clio.memory.consolidation.forget_requests import (
+    ForgetRequest,
+    find_forget_requests,
+    is_meant,
+    is_said_in,
+    is_stated_in,
+    list_named,
+    needs_confirmation,
+    takes_back_last,
+)
+from clio.memory.consolidation.withdrawals import as_stated, find_withdrawals, is_lifted
+from clio.memory.store.record import SHORT_ID, MemoryRecord, Replacement, shorten_content
+from clio.memory.store.typed_store import Scope
+from clio.memory.system import MemorySystem
+from clio.text.translation import tr
+
+MAX_LISTED = 4
+"""Number of memories that are listed if it is not clear which one a correction is about."""
+
+
+def list_preferences(memory: MemorySystem) -> list[tuple[Scope, MemoryRecord]]:
+    """Return the preferences, rules and limits with their scope; the project's only if the project is trusted."""
+    found: list[tuple[Scope, MemoryRecord]] = [("user", one.record) for one in memory.preferences.all()]
+    if not memory.is_foreign:
+        found.extend(("project", one.record) for one in memory.project_preferences.all())
+    return found
+
+
+def get_session(record: MemoryRecord) -> str:
+    """Return the id of the session that a memory comes from; "" if it is not known."""
+    return record.provenance.session if record.provenance else ""
+
+
+class Lifted(Struct, frozen=True, kw_only=True):
+    """What one statement of the user takes back.
+
+    Attributes:
+        records: the limits, rules and preferences that were archived.
+        held: limits of this session that no longer apply.
+        restored: memories that hold again, because what had taken their place was archived.
+        held_again: limits of this session that apply again.
+        candidates: what it may have meant, if that is not clear; nothing was archived then.
+        is_empty: whether it means the message before, which changed nothing; the user is told so.
+        quote: the sentence as written.
+    """
+
+    records: tuple[MemoryRecord, ...] = ()
+    held: tuple[str, ...] = ()
+    restored: tuple[MemoryRecord, ...] = ()
+    held_again: tuple[str, ...] = ()
+    candidates: tuple[MemoryRecord, ...] = ()
+    is_empty: bool = False
+    quote: str
+
+    def describe(self) -> str:
+        """Return the line that reports it; "" if there was nothing to take back."""
+        if self.is_empty:
+            return tr("Nothing to take back: your last message changed nothing in memory")
+        if self.candidates:
+            listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
+            return tr("Not clear which one no longer applies: {listed} · /memory forget ID", listed=listed)
+        gone = [*(shorten_content(one) for one in self.records), *self.held]
+        undo = tr(" · /memory undo") if self.records or self.restored else ""
+        if again := "; ".join((*map(shorten_content, self.restored), *self.held_again)):
+            if not gone:
+                return tr("Valid again: {again}{undo}", again=again, undo=undo)
+            return tr(
+                "No longer applies: {gone}; valid again: {again}{undo}", gone="; ".join(gone), again=again, undo=undo
+            )
+        return tr("No longer applies: {gone}{undo}", gone="; ".join(gone), undo=undo) if gone else ""
+
+
+def _take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tuple[str, ...], quote: str) -> Lifted:
+    """Archive memories and lift limits of this session, if there are any."""
+    if records:
+        memory.store.forget(*[record.id for record in records])
+    if held:
+        memory.lift_held(held)
+    return Lifted(records=tuple(records), held=held, quote=quote)
+
+
+class UnclearRequest(Struct, frozen=True, kw_only=True):
+    """A request to forget something that may as well be about the current task, so that nothing was archived.
+
+    Attributes:
+        record: the memory that it names.
+        quote: the sentence as written.
+    """
+
+    record: MemoryRecord
+    quote: str
+
+    def describe(self) -> str:
+        """Return the line that names the memory."""
+        return Lifted(candidates=(self.record,), quote=self.quote).describe()
+
+    def question(self) -> str:
+        """Return the question whether the memory is meant."""
+        return tr("Forget “{content}”?", content=shorten_content(self.record))
+
+    def apply(self, memory: MemorySystem) -> Lifted:
+        """Archive the memory. Raises UserError, StorageError, OSError."""
+        return _take_back(memory, (self.record,), (), self.quote)
+
+
+class MessageBefore(Struct, frozen=True, kw_only=True):
+    """The user's message before this one, which "scratch that" takes back. Times are in seconds since the epoch.
+
+    Attributes:
+        text: as written; "" if this message is the first of its session.
+        since: when the message before it was written, or the session began.
+        at: when it was written. What it changed in memory was changed between these times.
+        lifted: the limits of this session that it lifted; they are in no log.
+    """
+
+    text: str = ""
+    since: float = 0.0
+    at: float = 0.0
+    lifted: tuple[str, ...] = ()
+
+
+def take_back(
+    memory: MemorySystem, text: str, session: str, context: str, last: MessageBefore, done: Collection[str] = ()
+) -> list[Lifted | UnclearRequest]:
+    """Archive the memories and limits that the user's message takes back; each sentence is one change to undo.
+
+    Args:
+        context: what was said just before.
+        done: sentences of the message that have corrected something.
+
+    Raises UserError, StorageError, OSError.
+    """
+    found: list[Lifted | UnclearRequest] = []
+    requests = [one for one in find_forget_requests(text) if one.quote not in done]
+    points = False
+    for request in requests:
+        known = _list_forgettable(memory)
+        lifted = _take_back_named(memory, known, request, context)
+        if lifted is None and request.kind == "pointing" and not points:
+            lifted = _take_back_last(memory, known, session, last, request)
+        points = points or request.kind == "pointing"
+        if lifted is not None:
+            found.append(lifted)
+    done = {*done, *(one.quote for one in found if isinstance(one, UnclearRequest) or not one.is_empty)}
+    for one in find_withdrawals(text):
+        if one.quote not in done:
+            records = [record for record in _list_forgettable(memory) if is_lifted(as_stated(record), one)]
+            held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True))
+            found += [_take_back(memory, records, held, one.quote)] if records or held else []
+    return found
+
+
+def _take_back_named(
+    memory: MemorySystem, known: Sequence[MemoryRecord], request: ForgetRequest, context: str
+) -> Lifted | UnclearRequest | None:
+    """Take back the only memory that a request names; None if it names none."""
+    records = [known[place] for place in list_named([as_stated(one) for one in known], request)]
+    held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
+    if len(records) > 1:
+        return Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote)
+    if records and needs_confirmation(request, records[0].content, context):
+        return UnclearRequest(record=records[0], quote=request.quote)
+    return _take_back(memory, records, held, request.quote) if records or held else None
+
+
+def _list_forgettable(memory: MemorySystem) -> list[MemoryRecord]:
+    known = [record for _, record in list_preferences(memory)]
+    return known + [one for one in memory.store.records(_FORGETTABLE, with_notes=False) if not one.is_variant]
+
+
+def _take_back_last(
+    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore, request: ForgetRequest
+) -> Lifted | None:
+    """Take back what the user's last message changed in memory, as one change.
+
+    Returns None if it changed nothing and the user can't mean memory: none of it is from this session.
+    """
+    replaced, forgotten = _find_changes(memory, known, session, last)
+    taken = {one.new.id for one in replaced}
+    records = [
+        one
+        for one in known
+        if one.id not in taken and get_session(one) == session and is_stated_in(one.content, last.text)
+    ]
+    held = tuple(one for one in memory.held_limits if is_stated_in(one, last.text))
+    if last.lifted:
+        memory.hold_limits(last.lifted)
+    if not (replaced or forgotten or records or held or last.lifted):
+        is_about_memory = not last.text or any(get_session(one.record) == session for one in memory.store.versions())
+        return Lifted(is_empty=True, quote=request.quote) if request.is_whole and is_about_memory else None
+    if not replaced and not forgotten:
+        lifted = _take_back(memory, records, held, request.quote)
+        return structs.replace(lifted, held_again=last.lifted)
+    back: list[MemoryRecord] = []
+    with memory.store.group(f"took back “{shorten_content([*(one.new for one in replaced), *forgotten][0])}”"):
+        gone, again = memory.store.take_back(*replaced)
+        for one in forgotten:
+            with suppress(UserError):  # another memory says the same
+                back.append(memory.store.restore(one.id))
+        memory.note_restored((*again, *back))
+        lifted = _take_back(memory, records, held, request.quote)
+    records = [*gone, *lifted.records]
+    return structs.replace(lifted, records=tuple(records), restored=(*again, *back), held_again=last.lifted)
+
+
+def _find_changes(
+    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore
+) -> tuple[list[Replacement], list[MemoryRecord]]:
+    """Return what replaced other memories, and what was forgotten, by the user's last message or by an answer to it.
+
+    The change log tells it, so that it is known after a restart, too.
+    """
+    if not last.text or takes_back_last(last.text):
+        return [], []
+    lifts = bool(find_withdrawals(last.text) or find_forget_requests(last.text))
+    live = {one.id: one for one in known}
+    replaced: dict[str, Replacement] = {}
+    forgotten: list[MemoryRecord] = []
+
+    def is_from_user(one: MemoryRecord, at: float) -> bool:
+        if get_session(one) != session or one.provenance is None:
+            return False
+        return is_said_in(one.content, last.text) if at <= last.at else one.provenance.asserted_by == "user"
+
+    for one in known:
+        if last.since < one.created <= last.at and is_from_user(one, one.created):
+            replaced[one.id] = Replacement(new=one)
+    for version in memory.store.versions():
+        old, until = version.record, version.until
+        if until is None or until <= last.since:
+            continue
+        new = live.get(old.superseded_by or old.id)
+        if new is not None and is_from_user(new, until) and (new.content, new.score) != (old.content, old.score):
+            others = replaced[new.id].old if new.id in replaced else ()
+            replaced[new.id] = Replacement(new=new, old=(*others, old), is_new=new.id != old.id)
+        elif new is None and lifts and version.because == "forgotten" and until <= last.at:
+            forgotten.append(old)
+    return list(replaced.values()), forgotten
+
+
+_FORGETTABLE = ("fact", "note", "discovery", "rule")
