@@ -535,3 +535,15 @@ def test_a_prohibition_to_remember_is_a_limit_in_each_language(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+def test_a_permission_beside_a_prohibition_is_no_rule(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn("You can always commit, but never push.")
+        [record] = harness.app.memory.store.records()
+        assert (record.content, record.score) == ("never push", 0.5)
+        await harness.app.close()
+
+    asyncio.run(run())

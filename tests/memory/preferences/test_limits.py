@@ -119,6 +119,10 @@ def test_pasted_and_reported_text_contains_no_limit(frame: str) -> None:
         "the stubs are produced by gen.sh",
         "the release branch is stable/8",
         "the develop branch is private/dev",
+        "our api is old",
+        "our CI minutes are expensive",
+        "The API returns UTC timestamps, keep that in mind when you touch serializers.",
+        "you can always commit",
     ],
 )
 def test_a_description_of_the_program_or_its_state_is_no_limit(text: str) -> None:
