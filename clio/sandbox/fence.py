@@ -1,10 +1,7 @@
-"""What a sandboxed command may read and write, and whether its failure was caused by that limit."""
+"""What a sandboxed command may read and write."""
 
-import os
-import re
 import sys
-import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -12,8 +9,6 @@ from msgspec import Struct
 
 from clio.config.paths import FOLDER_NAME
 from clio.readonly_git import read_git_path
-from clio.storage.files import read_regular
-from clio.storage.locks import error_cause
 from clio.text.lazy_regex import LazyRegex
 
 SandboxLevel = Literal["bwrap", "landlock", "seatbelt", "off"]
@@ -164,19 +159,21 @@ def make_fence(
     """
     root = root.resolve()
     named = [*more, *((env.get("XDG_CACHE_HOME", ""), *CACHES) if caches else ())]
-    write = [root, *(_place(name, root, user_home) for name in named if name)]
+    write = [root, *(_resolve_place(name, root, user_home) for name in named if name)]
     git = list(iter_git_folders(root))
     write += [folder for folder in git if root not in folder.parents]
     sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _list_sealed(folder))]
     if (root / ".git").is_file():
         sealed.append(root / ".git")
     # "/" is never made writable: that would replace the mounts around it, such as /dev, or open them.
-    allowed = tuple(path for path in _existing(write) if path.parent != path)
+    allowed = tuple(path for path in _resolve_existing(write) if path.parent != path)
     links = (path for path in (root / ".git", root / FOLDER_NAME) if path.is_symlink())
     return Fence(
         root=root,
         write=allowed,
-        sealed=tuple(path for path in _existing(sealed) if any(_holds(folder, path) for folder in allowed)),
+        sealed=tuple(
+            path for path in _resolve_existing(sealed) if any(_contains_path(folder, path) for folder in allowed)
+        ),
         watched=(*links, *(path for folder in git for path in _list_watched(folder))),
         hidden=list_socket_folders(user_home),
         tmp=tmp.resolve(),
@@ -187,16 +184,16 @@ def make_fence(
 
 def list_socket_folders(user_home: Path) -> tuple[Path, ...]:
     """Return the existing folders that contain sockets of other programs. user_home: the user's home folder."""
-    return _existing(_place(name, user_home, user_home) for name in _SOCKET_FOLDERS)
+    return _resolve_existing(_resolve_place(name, user_home, user_home) for name in _SOCKET_FOLDERS)
 
 
-def _place(name: str, root: Path, user_home: Path) -> Path:
+def _resolve_place(name: str, root: Path, user_home: Path) -> Path:
     if name == "~" or name.startswith("~/"):
         return user_home / name[2:]
     return root / name
 
 
-def _existing(paths: Iterable[Path]) -> tuple[Path, ...]:
+def _resolve_existing(paths: Iterable[Path]) -> tuple[Path, ...]:
     """Return the paths that exist, links resolved, without duplicates."""
     found: dict[Path, None] = {}
     for path in paths:
@@ -207,7 +204,7 @@ def _existing(paths: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _holds(folder: Path, path: Path) -> bool:
+def _contains_path(folder: Path, path: Path) -> bool:
     return folder == path or folder in path.parents
 
 
@@ -248,271 +245,3 @@ def _list_watched(git: Path) -> Iterator[Path]:
     for name in ("commondir", "config.worktree", "hooks"):
         if not (git / name).exists():
             yield git / name
-
-
-_MAX_BYTES = 1_000_000
-"""Larger files are only compared, not restored."""
-_MAX_FILES = 300
-"""Files remembered per folder."""
-
-
-class SavedFile(Struct, frozen=True):
-    """The state of one path: a file's bytes and mode, a link's target, or missing."""
-
-    content: bytes | None = None
-    mode: int = 0
-    link: str | None = None
-
-
-class FileGuard:
-    """Remembers files, and the files directly inside folders, to restore them. Those over 1 MB are only compared.
-
-    Args:
-        paths: may be missing; a path created later counts as changed.
-        places: folders that must not be moved.
-    """
-
-    def __init__(self, paths: Iterable[Path], places: Iterable[Path] = ()) -> None:
-        self._paths = tuple(paths)
-        self._places = {place: _identity(place) for place in places}
-        self._before = {path: _look(path) for path in self._files()}
-
-    def changed(self) -> list[Path]:
-        """Return the paths whose state has changed."""
-        now = {*self._files(), *self._before}
-        return sorted(path for path in now if _look(path) != self._before.get(path, SavedFile()))
-
-    def undo(self) -> list[tuple[Path, Path | None]]:
-        """Restore everything. Returns each changed path and the file that holds its new content, None if it was
-        removed.
-
-        New content is moved aside and never deleted, because the user may have changed the file in the meantime. Raises
-        OSError.
-        """
-        done = [found for place in self._places if (found := self._move_back(place))]
-        for path in self.changed():
-            if not path.parent.is_dir():
-                continue  # restored together with its folder, which was removed as a whole
-            aside = _set_aside(path)
-            _restore(path, self._before.get(path, SavedFile()))
-            done.append((path, aside))
-        return done
-
-    def _move_back(self, place: Path) -> tuple[Path, Path | None] | None:
-        """Rename a folder back if it is found beside its old path."""
-        identity = self._places[place]
-        if identity is None or _identity(place) == identity:
-            return None
-        moved = next((path for path in place.parent.iterdir() if _identity(path) == identity), None)
-        if moved is None:
-            return None
-        aside = _set_aside(place)
-        moved.rename(place)
-        return place, aside
-
-    def _files(self) -> Iterator[Path]:
-        for path in self._paths:
-            if path.is_dir() and not path.is_symlink():
-                try:
-                    files = sorted(path.iterdir())[:_MAX_FILES]
-                except OSError:
-                    continue
-                yield from (file for file in files if ".set-aside-" not in file.name and not file.is_dir())
-            else:
-                yield path
-
-
-def restore_guarded_files(guard: FileGuard, root: Path) -> str:
-    """Restore everything and return a line about it, paths relative to the workspace; "" if nothing changed."""
-    try:
-        undone = guard.undo()
-    except OSError as error:
-        return f"[the sandbox could not restore files that commands may not change: {error_cause(error)}]"
-    if not undone:
-        return ""
-    shown = ", ".join(_format_path(path, aside, root) for path, aside in undone)
-    return f"[the sandbox reverted changes to protected files: {shown}]"
-
-
-def _format_path(path: Path, aside: Path | None, root: Path) -> str:
-    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-    return f"{name} (moved to {aside.name})" if aside else name
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _set_aside(path: Path) -> Path | None:
-    if not os.path.lexists(path):
-        return None
-    aside = path.with_name(f"{path.name}.set-aside-{time.time_ns()}")
-    path.rename(aside)
-    if aside.is_file() and not aside.is_symlink():
-        aside.chmod(0o600)  # so that git does not run a hook that was moved aside
-    return aside
-
-
-def _look(path: Path) -> SavedFile:
-    try:
-        if path.is_symlink():
-            return SavedFile(link=str(path.readlink()))
-        if path.is_dir():
-            return SavedFile()  # its files are compared one by one
-        status = path.stat()
-        if status.st_size > _MAX_BYTES:
-            return SavedFile(content=b"%d %d" % (status.st_size, status.st_mtime_ns), mode=-1)
-        return SavedFile(content=read_regular(path, _MAX_BYTES), mode=status.st_mode & 0o777)
-    except OSError:
-        return SavedFile()
-
-
-def _restore(path: Path, seen: SavedFile) -> None:
-    if seen.link is not None:
-        path.symlink_to(seen.link)
-    elif seen.content is not None and seen.mode >= 0:
-        part = path.with_name(f"{path.name}.set-aside-part")
-        part.write_bytes(seen.content)
-        part.chmod(seen.mode)
-        part.replace(path)
-
-
-_FILES = LazyRegex(
-    r"Read-only file system|\bEROFS\b|Permission denied|\bEACCES\b|Operation not permitted|\bEPERM\b"
-    r"|Device or resource busy|\bEBUSY\b|Invalid cross-device link",
-    re.IGNORECASE,
-)
-NETWORK = LazyRegex(
-    r"Network is unreachable|\bENETUNREACH\b|Could not resolve|Couldn't resolve|\bEAI_AGAIN\b|\bENOTFOUND\b"
-    r"|Temporary failure in name resolution|Name or service not known|No address associated with hostname"
-    r"|dial (?:tcp|udp)|getaddrinfo|error sending request|Failed to establish a new connection",
-    re.IGNORECASE,
-)
-LOOPBACK = LazyRegex(r"Connection refused|\bECONNREFUSED\b|Failed to connect|Couldn't connect", re.IGNORECASE)
-_TMP = LazyRegex(r"/tmp/[^\n]*No such file|No such file[^\n]*/tmp/", re.IGNORECASE)
-
-
-def describe_denial(output: str, level: SandboxLevel, *, network: bool) -> str:
-    """Return one line with the likely cause and the way out; "" if nothing points to the sandbox."""
-    if level == "off":
-        return ""
-    if not network and NETWORK.search(output):
-        cause = "it has no network"
-    elif not network and level != "landlock" and LOOPBACK.search(output):
-        cause = "each command has a network of its own, so a server is reached only by the command that started it"
-    elif not network and level == "landlock" and _FILES.search(output):
-        cause = "it can write only the project, caches and /tmp, and open no sockets"
-    elif _FILES.search(output):
-        cause = "it can write only the project, caches and /tmp, and neither .git/config, .git/hooks nor .clio"
-    elif level == "bwrap" and _TMP.search(output):
-        cause = "it has a /tmp of its own, where only commands in the sandbox put files"
-    else:
-        return ""
-    return (
-        f"[this may be the sandbox ({level}): {cause}. If the command needs more, call it again with outside=true: "
-        "the user is then asked]"
-    )
-
-
-_READ_ONLY = LazyRegex(r"read-only file system|\berofs\b")
-_DENIED = LazyRegex(r"permission denied|\beacces\b|operation not permitted|\beperm\b")
-_QUOTED = LazyRegex(r"(?<!\w)['\"‘“`](?P<path>[^'\"’”`]+)['\"’”`]")
-_BEFORE_REASON = LazyRegex(
-    r"(?P<path>[^\n:]+): (?:read-only file system|permission denied|operation not permitted)", flags=re.IGNORECASE
-)
-_SHELL = LazyRegex(r"(?:^|/)(?:ba|da|a|z|k)?sh: ")
-_SPEAKER = LazyRegex(r"(?:[^\s:]*/)?(?P<name>[\w.+-]+)(?:: | (?:ERR!|error|warn)\b)")
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
-_LAST_CHARS = 20_000
-"""How much of the end of an output is searched for a denial, in characters."""
-_LINE_CHARS = 1_000
-
-
-def find_denied_action(
-    output: str,
-    level: SandboxLevel,
-    *,
-    root: Path,
-    network: bool,
-    withheld: Iterable[str] = (),
-    speakers: Collection[str] | None = None,
-) -> str:
-    """Return what a failed command needed and was denied, such as "needs the network"; "" for an ordinary failure.
-
-    A denied file counts only if the user could write or read it; otherwise the system itself denied it. Examines the
-    end of the output, in English (see `unasked_environment`).
-
-    Args:
-        output: what the command printed.
-        level: what confined it.
-        root: where it ran.
-        network: whether it had the network.
-        withheld: names of variables it was not given; a program with network access names the one it lacks.
-        speakers: only lines that begin with the name of one of these programs or of a shell count, for when the exit
-            code does not tell whether a part of the command failed. None for every line.
-    """
-    if level == "off":
-        return ""
-    for line in reversed(output[-_LAST_CHARS:].splitlines()):
-        if len(line) > _LINE_CHARS or (speakers is not None and not _is_error_of(line, speakers)):
-            continue
-        small = line.lower()
-        if _READ_ONLY.search(small):
-            path = _path_in(line, root)
-            if path is None or _can_write(path):
-                return f"needs to write {_shorten_path(path, root)}" if path else "needs to write files"
-        elif not network and (NETWORK.search(line) or LOOPBACK.search(line)):
-            return "needs the network"
-        elif _DENIED.search(small) and (need := _denied(line, level, root, network=network)):
-            return need
-        elif network and (name := next((name for name in withheld if name in line), "")):
-            return f"needs the variable {name}"
-    return ""
-
-
-def _is_error_of(line: str, programs: Collection[str]) -> bool:
-    """Whether a line is an error message of one of these programs or of a shell, and not text that they print."""
-    speaker = _SPEAKER.match(line)
-    return speaker is not None and (speaker["name"] in programs or speaker["name"] in _SHELLS)
-
-
-def _denied(line: str, level: SandboxLevel, root: Path, *, network: bool) -> str:
-    if sys.platform == "win32":
-        return ""
-    privileged = os.geteuid() == 0  # a confined command has none of root's privileges
-    path = _path_in(line, root)
-    if path is None:
-        if not network and "socket" in line.lower():
-            return "needs the network"
-        return "needs rights it does not get" if privileged or level != "bwrap" else ""
-    exists = os.path.lexists(path)
-    if exists and path.is_file() and not os.access(path, os.X_OK) and _SHELL.search(line):
-        return ""  # not a program
-    if privileged and exists:
-        return f"needs to read or write {_shorten_path(path, root)}"
-    return f"needs to write {_shorten_path(path, root)}" if level != "bwrap" and _can_write(path) else ""
-
-
-def _path_in(line: str, root: Path) -> Path | None:
-    """Return the file an error message names; of several, the first that exists or whose folder exists."""
-    names = [found["path"] for found in _QUOTED.finditer(line)]
-    if before := _BEFORE_REASON.search(line):
-        text = before["path"].strip()
-        names += [text, text.rsplit(" ", 1)[-1]]
-    paths = [root / name for name in names if "\0" not in name and len(name) < 1000]
-    return next((path for path in paths if os.path.lexists(path)), None) or next(
-        (path for path in paths if path.parent.is_dir()), None
-    )
-
-
-def _can_write(path: Path) -> bool:
-    """Whether the user could write or create a file."""
-    return os.access(path if path.exists() else path.parent, os.W_OK)
-
-
-def _shorten_path(path: Path, root: Path) -> str:
-    return repr(str(path.relative_to(root) if path.is_relative_to(root) else path))

@@ -20,7 +20,8 @@ from clio.text.translation import mark, tr
 if TYPE_CHECKING:
     import tempfile
 
-    from clio.sandbox.fence import EnclosedCommand, Fence, FileGuard, SandboxLevel
+    from clio.sandbox.fence import EnclosedCommand, Fence, SandboxLevel
+    from clio.sandbox.file_guard import FileGuard
 
 
 class FileWatches:
@@ -71,7 +72,7 @@ class FileWatches:
     def _put_back(self, root: Path) -> None:
         if root not in self._guards:
             return
-        from clio.sandbox.fence import restore_guarded_files
+        from clio.sandbox.file_guard import restore_guarded_files
 
         if note := restore_guarded_files(self._guards[root][0], root):
             self._notes.append(note)
@@ -418,7 +419,7 @@ class Sandbox:
         self.watches.begin(root, lambda: self._guard(root, (self._home,)))
 
     def _guard(self, root: Path, folders: tuple[Path, ...]) -> "FileGuard":
-        from clio.sandbox.fence import FileGuard
+        from clio.sandbox.file_guard import FileGuard
 
         match self.level():
             case "off":

@@ -21,7 +21,8 @@ from clio.errors import ApprovalNeeded
 from clio.lsp.catalog import SERVERS
 from clio.messages import ToolMessage
 from clio.sandbox import backends
-from clio.sandbox.fence import SandboxLevel, find_denied_action
+from clio.sandbox.denials import find_denied_action
+from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import FILE_NAME, Confinement
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Answer, Deny, Policy

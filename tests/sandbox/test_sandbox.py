@@ -13,15 +13,9 @@ import pytest
 from clio.config.schema import Config
 from clio.errors import ToolFailed
 from clio.sandbox import backends
-from clio.sandbox.fence import (
-    PRIVATE_TMP_NOTE,
-    PRIVATE_TMP_WARNING,
-    Fence,
-    FileGuard,
-    describe_denial,
-    list_tmp_program_folders,
-    make_fence,
-)
+from clio.sandbox.denials import describe_denial
+from clio.sandbox.fence import PRIVATE_TMP_NOTE, PRIVATE_TMP_WARNING, Fence, list_tmp_program_folders, make_fence
+from clio.sandbox.file_guard import FileGuard
 from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy

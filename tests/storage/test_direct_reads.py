@@ -17,7 +17,8 @@ from clio.entrypoints.completions.listing import KINDS
 from clio.entrypoints.doctor.data_checks import _read_head
 from clio.git.repository import _hash_hook
 from clio.readonly_git import describe_blocking_file
-from clio.sandbox.fence import _look, iter_git_folders
+from clio.sandbox.fence import iter_git_folders
+from clio.sandbox.file_guard import _read_state
 from clio.security.readonly.developer_tools import _explain_database, iter_git_config_files
 from clio.tools.files.edit_file import _read_lines
 from clio.tools.files.search_text import _read_searchable_text
@@ -141,7 +142,7 @@ def _make_hostile(folder: Path) -> Path:
 READERS: dict[str, Callable[[Path], object]] = {
     "the link of a worktree": find_worktree_link,
     "the folders that a sandbox protects": lambda root: list(iter_git_folders(root)),
-    "a file that a sandbox restores": lambda root: _look(root / "pipe.db"),
+    "a file that a sandbox restores": lambda root: _read_state(root / "pipe.db"),
     "git's settings in an approval": lambda root: list(iter_git_config_files(root)),
     "a database in an approval": lambda root: _explain_database(root / "pipe.db"),
     "a search without ripgrep": lambda root: _read_searchable_text(str(root / "pipe.db")),

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
-from clio.sandbox.fence import EnclosedCommand, FileGuard, describe_denial, find_denied_action, restore_guarded_files
+from clio.sandbox.denials import describe_denial, find_denied_action
+from clio.sandbox.fence import EnclosedCommand
+from clio.sandbox.file_guard import FileGuard, restore_guarded_files
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.git_safety import build_git_environment
 from clio.security.redaction.redactor import Redactor
