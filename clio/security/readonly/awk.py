@@ -208,6 +208,13 @@ class _AwkParser:
         self.token = self.read_token()
         return token
 
+    def skip_token(self, *texts: str) -> bool:
+        """Consume the next token if it is one of these operators or keywords; return whether it was."""
+        found = self.is_at(*texts)
+        if found:
+            self.take_token()
+        return found
+
     def expect_token(self, *texts: str) -> Token:
         if not self.is_at(*texts):
             found = self.token.text.replace("\n", "end of line") or "its end"
@@ -215,8 +222,8 @@ class _AwkParser:
         return self.take_token()
 
     def take_newlines(self, *more: str) -> None:
-        while self.is_at("\n", *more):
-            self.take_token()
+        while self.skip_token("\n", *more):
+            pass
 
     def wrap_node(self, kind: str, begin: int) -> None:
         """Combine the parts from `begin` on into one node."""
@@ -269,14 +276,12 @@ class _AwkParser:
 
     def parse_rule(self) -> None:
         """Parse a pattern and the block after it, either of which may be missing."""
-        if self.is_at("BEGIN", "END", "BEGINFILE", "ENDFILE"):
-            self.take_token()
+        if self.skip_token("BEGIN", "END", "BEGINFILE", "ENDFILE"):
             self.parse_block()
             return
         if not self.is_at("{"):
             self.parse_expression()
-            if self.is_at(","):
-                self.take_token()
+            if self.skip_token(","):
                 self.take_newlines()
                 self.parse_expression()
         if self.is_at("{"):
@@ -305,8 +310,7 @@ class _AwkParser:
             self.parse_block()
         elif self.is_at("if", "while", "for"):
             self.parse_branch_or_loop()
-        elif self.is_at("do"):
-            self.take_token()
+        elif self.skip_token("do"):
             self.take_newlines()
             self.parse_statement()
             self.take_newlines(";")
@@ -343,8 +347,7 @@ class _AwkParser:
         blanks.
         """
         self.take_newlines(";")
-        if self.is_at("else"):
-            self.take_token()
+        if self.skip_token("else"):
             self.take_newlines()
             self.parse_statement()
 
@@ -374,14 +377,12 @@ class _AwkParser:
         """Parse a statement without a body of its own."""
         if self.is_at("print", "printf"):
             self.parse_print()
-        elif self.is_at("next", "nextfile", "break", "continue"):
-            self.take_token()
-        elif self.is_at("exit", "return"):
-            self.take_token()
+        elif self.skip_token("next", "nextfile", "break", "continue"):
+            pass
+        elif self.skip_token("exit", "return"):
             if not self.is_at("}", ";", "\n"):
                 self.parse_expression()
-        elif self.is_at("delete"):
-            self.take_token()
+        elif self.skip_token("delete"):
             self.parse_plain_name()
             if self.is_at("["):
                 self.parse_subscript()
@@ -409,8 +410,7 @@ class _AwkParser:
             groups: accept a parenthesized list as well.
         """
         self.parse_expression(groups=groups)
-        while self.is_at(","):
-            self.take_token()
+        while self.skip_token(","):
             self.take_newlines()
             self.parse_expression(groups=groups)
 
@@ -422,13 +422,11 @@ class _AwkParser:
         while True:
             if self.is_at(">") and self.in_print and not self.parens:
                 raise UnknownWord("the awk program writes to a file with '>'")
-            if self.is_at("?"):
-                self.take_token()
+            if self.skip_token("?"):
                 self.parse_expression()
                 self.expect_token(":")
                 self.parse_expression()
-            elif self.is_at("in"):
-                self.take_token()
+            elif self.skip_token("in"):
                 self.parse_plain_name()
             elif self.is_at(*_BINARY, *_ASSIGNS):
                 if self.take_token().text in ("&&", "||"):
@@ -449,16 +447,15 @@ class _AwkParser:
 
     def parse_operand(self, *, groups: bool = False) -> None:
         """Parse a value with its signs and `++` or `--` on either side."""
-        while self.is_at("!", "-", "+"):
-            self.take_token()
-        if self.is_at("++", "--"):
-            self.take_token()
-            if not (self.is_at("$") or (self.token.kind == "name" and self.token.text not in _KEYWORDS)):
-                raise UnknownWord("the awk program counts something that is no variable")
+        while self.skip_token("!", "-", "+"):
+            pass
+        if self.skip_token("++", "--") and not (
+            self.is_at("$") or (self.token.kind == "name" and self.token.text not in _KEYWORDS)
+        ):
+            raise UnknownWord("the awk program counts something that is no variable")
         if self.is_at("("):
             self.parse_group(groups=groups)
-        elif self.is_at("$"):
-            self.take_token()
+        elif self.skip_token("$"):
             if not (self.token.kind in ("number", "call", "name") or self.is_at("(", "$", "++", "--", "-", "+")):
                 raise UnknownWord("the awk program has '$' before something that is no number")
             self.parse_operand()
@@ -472,16 +469,15 @@ class _AwkParser:
             return
         else:
             raise UnknownWord(_describe_unexpected(self.token))
-        while self.is_at("++", "--"):
-            self.take_token()
+        while self.skip_token("++", "--"):
+            pass
 
     def parse_group(self, *, groups: bool) -> None:
         """Parse a parenthesized expression, or a list: the arguments of `print`, or the index before `in`."""
         self.open_paren()
         self.parse_expression()
         listed = self.is_at(",")
-        while self.is_at(","):
-            self.take_token()
+        while self.skip_token(","):
             self.take_newlines()
             self.parse_expression()
         self.close_paren()
@@ -525,8 +521,7 @@ class _AwkParser:
             self.parse_subscript()
 
     def parse_subscript(self) -> None:
-        while self.is_at("["):
-            self.take_token()
+        while self.skip_token("["):
             self.parse_expressions()
             self.expect_token("]")
 

@@ -155,6 +155,13 @@ class _JqParser:
         self.token = self.read_token()
         return token
 
+    def skip_token(self, *texts: str) -> bool:
+        """Consume the next token if it is one of these operators or keywords; return whether it was."""
+        found = self.is_at(*texts)
+        if found:
+            self.take_token()
+        return found
+
     def expect_token(self, *texts: str) -> None:
         if not self.is_at(*texts):
             raise UnknownWord(f"the jq filter has {self.token.text or 'its end'!r} where {texts[0]!r} is expected")
@@ -181,14 +188,11 @@ class _JqParser:
 
     def parse_definitions(self) -> None:
         """Parse `def name(a; $b): body;`, any number of times."""
-        while self.is_at("def"):
-            self.take_token()
+        while self.skip_token("def"):
             self.define_name()
-            if self.is_at("("):
-                self.take_token()
+            if self.skip_token("("):
                 self.define_name()
-                while self.is_at(";"):
-                    self.take_token()
+                while self.skip_token(";"):
                     self.define_name()
                 self.expect_token(")")
             self.expect_token(":")
@@ -213,8 +217,7 @@ class _JqParser:
         """Parse terms with operators between them, and `as`, which binds names for the rest."""
         self.enter_level()
         self.parse_definitions()
-        if self.is_at("label"):
-            self.take_token()
+        if self.skip_token("label"):
             self.parse_variable()
         else:
             self.parse_operand()
@@ -223,8 +226,7 @@ class _JqParser:
                 self.parse_patterns()
                 self.expect_token("|")
             self.parse_definitions()
-            if self.is_at("label"):
-                self.take_token()
+            if self.skip_token("label"):
                 self.parse_variable()
             else:
                 self.parse_operand()
@@ -232,21 +234,18 @@ class _JqParser:
 
     def parse_operand(self) -> None:
         """Parse a term with its signs."""
-        while self.is_at("-"):
-            self.take_token()
-        if self.is_at("reduce", "foreach"):
-            self.take_token()
+        while self.skip_token("-"):
+            pass
+        if self.skip_token("reduce", "foreach"):
             self.parse_postfix()
             self.expect_token("as")
             self.parse_patterns()
             self.parse_arguments()
         elif self.is_at("if"):
             self.parse_conditional()
-        elif self.is_at("try"):
-            self.take_token()
+        elif self.skip_token("try"):
             self.parse_operand()
-            if self.is_at("catch"):
-                self.take_token()
+            if self.skip_token("catch"):
                 self.parse_operand()
             return
         else:
@@ -257,16 +256,13 @@ class _JqParser:
     def parse_conditional(self) -> None:
         """Parse `if … end` after its first word."""
         self.take_token()
-        self.parse_pipe()
-        self.expect_token("then")
-        self.parse_pipe()
-        while self.is_at("elif"):
-            self.take_token()
+        while True:
             self.parse_pipe()
             self.expect_token("then")
             self.parse_pipe()
-        if self.is_at("else"):
-            self.take_token()
+            if not self.skip_token("elif"):
+                break
+        if self.skip_token("else"):
             self.parse_pipe()
         self.expect_token("end")
 
@@ -282,25 +278,21 @@ class _JqParser:
             self.parse_string()
         elif kind == "format":
             self.parse_format()
-        elif self.is_at("("):
-            self.take_token()
+        elif self.skip_token("("):
             self.parse_pipe()
             self.expect_token(")")
-        elif self.is_at("["):
-            self.take_token()
+        elif self.skip_token("["):
             if not self.is_at("]"):
                 self.parse_pipe()
             self.expect_token("]")
         elif self.is_at("{"):
             self.parse_object()
-        elif self.is_at("."):
-            self.take_token()
+        elif self.skip_token("."):
             if self.token.kind == "string":
                 self.parse_string()
-        elif self.is_at(".."):
-            self.take_token()
-        elif self.is_at("break"):
-            self.take_token()
+        elif self.skip_token(".."):
+            pass
+        elif self.skip_token("break"):
             self.parse_variable()
         elif kind == "name" and self.token.text not in _KEYWORDS:
             self.check_name()
@@ -318,23 +310,18 @@ class _JqParser:
         while True:
             if self.token.kind == "field" or self.is_at("?"):
                 self.take_token()
-            elif self.is_at("."):
-                self.take_token()
+            elif self.skip_token("."):
                 if self.token.kind == "string":
                     self.parse_string()
                 elif not self.is_at("["):
                     raise UnknownWord("the jq filter has a '.' without a name")
-            elif self.is_at("["):
-                self.take_token()
-                if self.is_at(":"):
-                    self.take_token()
+            elif self.skip_token("["):
+                if self.skip_token(":"):
                     self.parse_pipe()
                 elif not self.is_at("]"):
                     self.parse_pipe()
-                    if self.is_at(":"):
-                        self.take_token()
-                        if not self.is_at("]"):
-                            self.parse_pipe()
+                    if self.skip_token(":") and not self.is_at("]"):
+                        self.parse_pipe()
                 self.expect_token("]")
             else:
                 return
@@ -343,8 +330,7 @@ class _JqParser:
         """Parse the arguments of a function, separated by semicolons."""
         self.expect_token("(")
         self.parse_pipe()
-        while self.is_at(";"):
-            self.take_token()
+        while self.skip_token(";"):
             self.parse_pipe()
         self.expect_token(")")
 
@@ -393,8 +379,7 @@ class _JqParser:
         self.take_token()
         while not self.is_at("}"):
             self.parse_key()
-            if self.is_at(":"):
-                self.take_token()
+            if self.skip_token(":"):
                 self.parse_object_value()
             if not self.is_at("}"):
                 self.expect_token(",")
@@ -410,8 +395,7 @@ class _JqParser:
             self.parse_format()
         elif self.token.kind in ("name", "number"):
             self.take_token()
-        elif self.is_at("("):
-            self.take_token()
+        elif self.skip_token("("):
             self.parse_pipe()
             self.expect_token(")")
         else:
@@ -420,32 +404,26 @@ class _JqParser:
     def parse_object_value(self) -> None:
         """Parse terms with operators other than a comma between them."""
         self.parse_operand()
-        while self.is_at(*(_BINARY - {","})):
-            self.take_token()
+        while self.skip_token(*(_BINARY - {","})):
             self.parse_operand()
 
     def parse_patterns(self) -> None:
         self.parse_pattern()
-        while self.is_at("?//"):
-            self.take_token()
+        while self.skip_token("?//"):
             self.parse_pattern()
 
     def parse_pattern(self) -> None:
         """Parse the pattern of a binding: `$x`, `[$a, $b]`, `{a: $x, $y}`."""
         self.enter_level()
-        if self.is_at("["):
-            self.take_token()
+        if self.skip_token("["):
             self.parse_pattern()
-            while self.is_at(","):
-                self.take_token()
+            while self.skip_token(","):
                 self.parse_pattern()
             self.expect_token("]")
-        elif self.is_at("{"):
-            self.take_token()
+        elif self.skip_token("{"):
             while not self.is_at("}"):
                 self.parse_key()
-                if self.is_at(":"):
-                    self.take_token()
+                if self.skip_token(":"):
                     self.parse_pattern()
                 if not self.is_at("}"):
                     self.expect_token(",")

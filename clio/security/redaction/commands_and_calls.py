@@ -282,30 +282,10 @@ def _iter_argument_secrets(text: str, place: int, program: Program) -> Iterator[
     for number, (start, word) in enumerate(words):
         ready = ready or word in program.needs
         following = words[number + 1] if number + 1 < len(words) else None
-        if word[0] not in "-/":
-            pass  # not an option
-        elif ready and word in program.flags and following:
+        if ready and word in program.flags and word[0] in "-/" and following:
             yield from _make_argument_span(*following)
-        elif program.login and (word in program.login or _is_login_cluster(word, program)):
-            if following:
-                yield from _make_argument_span(*following, sign=program.sign)
-        elif word in ("-b", "--cookie") and program.login and following:
-            for match in COOKIE.finditer(text, start, following[0] + len(following[1])):
-                if can_be_secret(match["v"]):
-                    yield Span(match.start("v"), match.end("v"), "cookie", 311)
-        elif (
-            program.login
-            and word.startswith("--")
-            and (option := next((o for o in program.login if o.startswith("--") and word.startswith(o + "=")), ""))
-        ):
-            yield from _make_argument_span(start + len(option) + 1, word[len(option) + 1 :], sign=program.sign)
-        else:
-            for option in program.attached:
-                if word.startswith(option) and len(word) > len(option):
-                    yield from _make_argument_span(
-                        start + len(option), word[len(option) :], sign=":" if program.login else ""
-                    )
-                    break
+        elif word[0] in "-/":
+            yield from _iter_option_secrets(text, start, word, following, program)
         for before, distance in program.after:
             at = number + distance if before else distance - 1
             if (
@@ -314,6 +294,30 @@ def _iter_argument_secrets(text: str, place: int, program: Program) -> Iterator[
                 and not words[at][1].startswith(("/", "-", "*"))
             ):
                 yield from _make_argument_span(*words[at])
+
+
+def _iter_option_secrets(
+    text: str, start: int, word: str, following: tuple[int, str] | None, program: Program
+) -> Iterator[Span]:
+    """Yield the secrets in an option, or in the word that follows it, as its value."""
+    if program.login:
+        if word in program.login or _is_login_cluster(word, program):
+            if following:
+                yield from _make_argument_span(*following, sign=program.sign)
+            return
+        if word in ("-b", "--cookie") and following:
+            for match in COOKIE.finditer(text, start, following[0] + len(following[1])):
+                if can_be_secret(match["v"]):
+                    yield Span(match.start("v"), match.end("v"), "cookie", 311)
+            return
+    attached = [
+        *((f"{option}=", program.sign) for option in program.login if option.startswith("--")),
+        *((option, ":" if program.login else "") for option in program.attached),
+    ]
+    for beginning, sign in attached:
+        if word.startswith(beginning) and len(word) > len(beginning):
+            yield from _make_argument_span(start + len(beginning), word[len(beginning) :], sign=sign)
+            return
 
 
 def _is_login_cluster(word: str, program: Program) -> bool:
