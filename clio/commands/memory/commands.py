@@ -14,7 +14,6 @@ from clio.commands.command import (
     CommandResult,
     Confirm,
     ConsolidateNow,
-    Suggestion,
     Table,
     make_refusal,
     quote_code,
@@ -29,9 +28,6 @@ from clio.commands.memory.edits import (
     recall_typed_memories,
     remember_text,
     restore_memory,
-    suggest_archived,
-    suggest_forgettable,
-    suggest_memories,
     undo_memory_change,
 )
 from clio.commands.memory.history_views import HISTORY_ROWS
@@ -43,7 +39,7 @@ from clio.commands.memory.memory_text import (
     label_foreign_memory,
     requires_memory,
     shorten_key,
-    suggest_memory_id,
+    suggest_ids,
     suggest_options,
     suggest_words,
 )
@@ -69,7 +65,16 @@ from clio.memory.retrieval.retriever import (
     leave_out_futile_lookups,
 )
 from clio.memory.retrieval.scoring import FUSIONS, LAYERS, Fusion, Layer
-from clio.memory.store.record import MAX_AGE_DAYS, MIN_CONFIDENCE, SHORT_ID, MemoryRecord, get_kind_label, get_short_id
+from clio.memory.store.record import (
+    MAX_AGE_DAYS,
+    MIN_CONFIDENCE,
+    PROJECT_KINDS,
+    SHORT_ID,
+    TYPED_KINDS,
+    MemoryRecord,
+    get_kind_label,
+    get_short_id,
+)
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_stored_time, truncate
 from clio.text.translation import mark, tr, tr_count
@@ -296,35 +301,6 @@ def search_all_memory(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-def suggest_recall_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Complete options and their values."""
-    before = argument.split(" ")[:-1]
-    match before[-1] if before else "":
-        case "--layer":
-            yield Suggestion(text="L0", note=tr("sessions, trimmed turns, documents"))
-            yield Suggestion(text="L1", note=tr("memories and notes"))
-            yield Suggestion(text="L2", note=tr("preferences, hard limits, styles"))
-        case "--fusion":
-            yield Suggestion(text="convex", note=tr("by weighted scores"))
-            yield Suggestion(text="rrf", note=tr("by ranks only"))
-        case "--at":
-            yield Suggestion(text="yesterday", note=tr("or a date, or 30d"))
-        case _:
-            for name, note in _NOTES.items():
-                if name not in before:
-                    yield Suggestion(text=name, note=note)
-
-
-_NOTES = {
-    "--layer": mark("L0 sessions and documents, L1 memories, L2 preferences"),
-    "--at": mark("as of a date"),
-    "--limit": mark("at most this many"),
-    "--fusion": mark("convex, or rrf"),
-    "--why": mark("with all reasons of each"),
-    "--all": mark("include matches far weaker than the best"),
-}
-
-
 def _parse_layers(given: ParsedArguments) -> tuple[Layer, ...]:
     """Return the requested layers, separated by commas. Raises UsageError for an unknown one."""
     names_given = [part.strip() for part in given.options.get("--layer", "").split(",") if part.strip()]
@@ -348,13 +324,26 @@ def _parse_fusion(given: ParsedArguments) -> Fusion:
     return name
 
 
+_LAYER_NOTES = {
+    "L0": mark("sessions, trimmed turns, documents"),
+    "L1": mark("memories and notes"),
+    "L2": mark("preferences, hard limits, styles"),
+}
+
 RECALL: tuple[Command, ...] = (
     Command(
         name="recall",
         argument="WORDS [--layer L] [--at DATE] [--limit N] [--fusion F] [--all] [--why]",
         summary=mark("search all memory: sessions, documents, memories, preferences"),
         handler=search_all_memory,
-        suggest_word=suggest_recall_options,
+        suggest_word=suggest_options(
+            ("--layer", mark("L0 sessions and documents, L1 memories, L2 preferences"), _LAYER_NOTES),
+            ("--at", mark("as of a date"), {"yesterday": mark("or a date, or 30d")}),
+            ("--limit", mark("at most this many")),
+            ("--fusion", mark("convex, or rrf"), {"convex": mark("by weighted scores"), "rrf": mark("by ranks only")}),
+            ("--why", mark("with all reasons of each")),
+            ("--all", mark("include matches far weaker than the best")),
+        ),
     ),
 )
 
@@ -599,7 +588,7 @@ MEMORY = (
                 argument="ID",
                 summary=mark("details of one memory"),
                 handler=show_memory,
-                suggest_word=suggest_memory_id,
+                suggest_word=suggest_ids(*PROJECT_KINDS),
             ),
             Command(
                 name="add",
@@ -613,14 +602,14 @@ MEMORY = (
                 argument="ID [TEXT] [--confidence X] [--example PATH]…",
                 summary=mark("change a memory; without a text, in the editor"),
                 handler=edit_memory,
-                suggest_word=suggest_memory_id,
+                suggest_word=suggest_ids(*PROJECT_KINDS),
             ),
             Command(
                 name="forget",
                 argument="ID… [--yes]",
                 summary=mark("move memories to the archive"),
                 handler=forget_memories,
-                suggest_word=suggest_forgettable,
+                suggest_word=suggest_ids(*PROJECT_KINDS, *TYPED_KINDS, several=True),
             ),
             Command(
                 name="remember",
@@ -650,14 +639,14 @@ MEMORY = (
                 argument="ID project|user",
                 summary=mark("move a memory to the project, or to all your projects"),
                 handler=move_memory,
-                suggest_word=suggest_memories,
+                suggest_word=suggest_ids(*TYPED_KINDS),
             ),
             Command(
                 name="restore",
                 argument="ID",
                 summary=mark("bring a memory back from the archive"),
                 handler=restore_memory,
-                suggest_word=suggest_archived,
+                suggest_word=suggest_ids(),
             ),
             Command(name="compact", summary=mark("archive expired memories, merge duplicates"), handler=compact_memory),
             Command(

@@ -1,7 +1,7 @@
 """/memory remember, recall, forget, move, restore, compact, add, edit and undo: memories changed by the user."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -23,7 +23,6 @@ from clio.commands.command import (
     CommandResult,
     Confirm,
     EditText,
-    Suggestion,
     Table,
     make_refusal,
     quote_code,
@@ -48,7 +47,6 @@ from clio.commands.memory.memory_text import (
     make_user_provenance,
     parse_kind,
     requires_memory,
-    suggest_memory_ids,
 )
 from clio.commands.preference_commands import save_preference
 from clio.errors import ClioError, UsageError, UserError
@@ -65,7 +63,6 @@ from clio.memory.store.record import (
     MemoryDraft,
     MemoryRecord,
     Saved,
-    get_kind_label,
     get_short_id,
     shorten_content,
 )
@@ -77,7 +74,6 @@ from clio.text.translation import mark, tr, tr_count
 from clio.text.vocabulary import STOP_WORDS, tokenize
 
 SCOPE_LABELS: dict[Scope, str] = {"project": mark("project memory"), "user": mark("user memory")}
-_MAX_SUGGESTED = 60
 _SHORT_CHARS = 60
 _REMEMBER_OPTIONS = ("--type", "--kind", "--importance", "--scope", "--keyword", "--example")
 
@@ -242,20 +238,6 @@ def restore_memory(ctx: CommandContext, argument: str) -> CommandResult:
     )
 
 
-def suggest_archived(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Complete the ids of archived memories, with their text; nothing for a damaged file."""
-    if " " in argument or ctx.config.incognito:
-        return ()
-    try:
-        records = ctx.memory.store.archived()[:_MAX_SUGGESTED]
-    except (ClioError, OSError):
-        return ()
-    return [
-        Suggestion(text=get_short_id(record), note=f"{tr(get_kind_label(record.kind))}: {shorten_content(record)}")
-        for record in records
-    ]
-
-
 @requires_memory
 def compact_memory(ctx: CommandContext, argument: str) -> CommandResult:
     """Archive expired memories, and merge duplicates."""
@@ -295,31 +277,6 @@ def make_memory_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
     if record.key:
         return make_note_data(record)
     return make_project_memory_data(record) if record.kind in PROJECT_KINDS else make_record_data(record, scope)
-
-
-def suggest_memories(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Complete the ends of memories' ids for the first word, with their text, newest first."""
-    return () if " " in argument else _suggest_typed_ids(ctx, argument)
-
-
-def suggest_forgettable(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Complete ids of project memory and typed memories for each word, without those already given."""
-    return [*suggest_memory_ids(ctx, argument), *_suggest_typed_ids(ctx, argument)]
-
-
-def _suggest_typed_ids(ctx: CommandContext, argument: str) -> list[Suggestion]:
-    """Suggest ends of ids of typed memories; none for a damaged file, which the command reports when it runs."""
-    named = argument.split(" ")[:-1]
-    try:
-        records = () if ctx.config.incognito else ctx.memory.store.records(TYPED_KINDS)
-    except (ClioError, OSError):
-        return []
-    newest = sorted(records, key=lambda record: -record.updated)[: _MAX_SUGGESTED + len(named)]
-    return [
-        Suggestion(text=get_short_id(record), note=f"{tr(get_kind_label(record.kind))}: {shorten_content(record)}")
-        for record in newest
-        if get_short_id(record) not in named
-    ]
 
 
 _MANY_OTHER_WORDS = 3

@@ -1,8 +1,8 @@
 """/memory history and /memory changes: what memory knew when, and what changed."""
 
 import time
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -11,11 +11,9 @@ from clio.commands.command import (
     Command,
     CommandContext,
     CommandResult,
-    Suggestion,
     Table,
     make_refusal,
 )
-from clio.commands.memory.edits import suggest_memories
 from clio.commands.memory.memory_text import (
     AUTHOR_LABELS,
     PLURALS,
@@ -25,7 +23,7 @@ from clio.commands.memory.memory_text import (
     label_foreign_memory,
     make_project_memory_fields,
     requires_memory,
-    suggest_memory_id,
+    suggest_ids,
     suggest_options,
 )
 from clio.errors import UsageError, UserError
@@ -40,9 +38,6 @@ from clio.memory.store.record import (
 from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version
 from clio.text.translation import mark, tr, tr_count
 from clio.time_expressions import parse_when
-
-if TYPE_CHECKING:
-    pass
 
 MAX_CHANGES_SHOWN = 60
 """Rows of `/memory changes` without `--all`."""
@@ -213,37 +208,27 @@ def _format_author(provenance: Provenance | None) -> str:
     return tr(AUTHOR_LABELS[provenance.asserted_by]) if provenance else "–"
 
 
-def _suggest_any_memory(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    yield from suggest_memories(ctx, argument)
-    yield from suggest_memory_id(ctx, argument)
-
-
-def _suggest_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    before = argument.split(" ")[:-1]
-    if before[-1:] == ["--kind"]:
-        return (Suggestion(text=name) for name in _CHANGE_FILTERS)
-    return _OPTIONS(ctx, argument)
-
-
-_OPTIONS = suggest_options(
-    ("--since", mark('a day such as 2026-05-01, or an age: 30d, 2w, "last month"')),
-    ("--kind", mark("only one kind: learned, replaced, archived, …, fact, preference, solution, …")),
-    ("--all", tr("more than {shown}", shown=MAX_CHANGES_SHOWN)),
-)
-
 HISTORY_ROWS: tuple[Command, ...] = (
     Command(
         name="history",
         argument="ID",
         summary=mark("the versions of a memory"),
         handler=show_memory_history,
-        suggest_word=_suggest_any_memory,
+        suggest_word=suggest_ids(*PROJECT_KINDS, *TYPED_KINDS),
     ),
     Command(
         name="changes",
         argument="[--since WHEN] [--kind K] [--all]",
         summary=mark("what was learned, changed and archived"),
         handler=list_memory_changes,
-        suggest_word=_suggest_options,
+        suggest_word=suggest_options(
+            ("--since", mark('a day such as 2026-05-01, or an age: 30d, 2w, "last month"')),
+            (
+                "--kind",
+                mark("only one kind: learned, replaced, archived, …, fact, preference, solution, …"),
+                dict.fromkeys(_CHANGE_FILTERS, ""),
+            ),
+            ("--all", tr("more than {shown}", shown=MAX_CHANGES_SHOWN)),
+        ),
     ),
 )

@@ -1,7 +1,7 @@
 """Text, access checks and completions that all memory commands share: kinds, ages, authors, ids."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,6 +33,7 @@ from clio.memory.store.record import (
     Provenance,
     get_kind_label,
     get_short_id,
+    shorten_content,
 )
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
@@ -464,28 +465,63 @@ def sort_newest_first(entries: Iterable[MemoryRecord]) -> list[MemoryRecord]:
     return sorted(entries, key=lambda entry: (places[entry.kind], -entry.updated, entry.id))
 
 
-def suggest_memory_id(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Suggest ids of project memories with their text, last confirmed first; only for the first word."""
-    return () if " " in argument else suggest_memory_ids(ctx, argument)
+def suggest_ids(*kinds: Kind, several: bool = False) -> SuggestWord:
+    """Return a function that suggests ids of memories of these kinds for the first word, project memory first.
+
+    Without kinds it suggests those in the archive. several: for every word, without those already on the line.
+    """
+
+    def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+        *named, typed = argument.split(" ")
+        if (named and not several) or ctx.config.incognito:
+            return []
+        try:
+            store = ctx.memory.store
+            records = store.records(kinds, with_notes=False) if kinds else store.archived()
+        except (ClioError, OSError):  # a damaged file, which the command itself reports when it runs
+            return []
+        if kinds:
+            records = sorted(records, key=lambda record: (record.kind not in PROJECT_KINDS, -record.updated))
+        known = ((get_short_id(record), record) for record in records)
+        shown = [one for one in known if one[0] not in named and one[0].lower().startswith(typed.lower())]
+        return [Suggestion(text=id, note=_describe_for_choice(record)) for id, record in shown[:_MAX_SUGGESTED]]
+
+    return suggest
 
 
-def suggest_memory_ids(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Suggest ids of project memories for the last word, without those already on the line."""
-    *named, typed = argument.split(" ")
-    return _suggest_safely(ctx, lambda ctx: _list_ids(ctx, typed.lower(), named))
+def _describe_for_choice(record: MemoryRecord) -> str:
+    if record.kind in PROJECT_KINDS:
+        return record.line[:_NOTE_CHARS]
+    return f"{tr(get_kind_label(record.kind))}: {shorten_content(record)}"
 
 
 def suggest_notes(ctx: CommandContext) -> Iterable[Suggestion]:
     """Suggest the keys of the notes, newest first."""
-    return _suggest_safely(ctx, _list_keys)
+    try:
+        notes = () if ctx.config.incognito else ctx.memory.store.notes()
+    except (ClioError, OSError):
+        return []
+    return [
+        Suggestion(text=note.key, note=" ".join(note.content[:_NOTE_CHARS].split())) for note in notes[:_MAX_SUGGESTED]
+    ]
 
 
-def suggest_options(*options: tuple[str, str]) -> SuggestWord:
-    """Return a function that suggests options with their descriptions, without those already on the line."""
+def suggest_options(
+    *options: tuple[str, str] | tuple[str, str, Mapping[str, str]],
+    words: Callable[[str], Iterable[Suggestion]] = lambda typed: (),
+) -> SuggestWord:
+    """Return a function that suggests options with their descriptions, without those already on the line.
+
+    The third part of an option are its values, suggested after it. words: suggests for a word that is no option.
+    """
 
     def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-        before = argument.split(" ")[:-1]
-        return (Suggestion(text=option, note=note) for option, note in options if option not in before)
+        *before, typed = argument.split(" ")
+        for name, _, *values in options:
+            if values and before[-1:] == [name]:
+                return [Suggestion(text=value, note=note) for value, note in values[0].items()]
+        named = [Suggestion(text=name, note=note) for name, note, *_ in options if name not in before]
+        return [*(() if typed.startswith("-") else words(typed)), *named]
 
     return suggest
 
@@ -493,28 +529,3 @@ def suggest_options(*options: tuple[str, str]) -> SuggestWord:
 def suggest_words(*words: tuple[str, str]) -> Suggest:
     """Return a function that suggests fixed words with their descriptions."""
     return lambda ctx: (Suggestion(text=word, note=note) for word, note in words)
-
-
-def _suggest_safely(
-    ctx: CommandContext, find: Callable[[CommandContext], Iterable[Suggestion]]
-) -> Iterable[Suggestion]:
-    """Return suggestions; none if a file is damaged, which the command itself reports when it runs."""
-    if ctx.config.incognito:
-        return ()
-    try:
-        return list(find(ctx))[:_MAX_SUGGESTED]
-    except (ClioError, OSError):
-        return ()
-
-
-def _list_ids(ctx: CommandContext, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
-    matching = [entry for entry in ctx.memory.store.records(PROJECT_KINDS) if entry.id.lower().startswith(typed)]
-    newest = sorted(matching, key=lambda entry: -entry.updated)[: _MAX_SUGGESTED + len(named)]
-    return (Suggestion(text=entry.id, note=entry.line[:_NOTE_CHARS]) for entry in newest if entry.id not in named)
-
-
-def _list_keys(ctx: CommandContext) -> Iterable[Suggestion]:
-    return (
-        Suggestion(text=note.key, note=" ".join(note.content[:_NOTE_CHARS].split()))
-        for note in ctx.memory.store.notes()
-    )

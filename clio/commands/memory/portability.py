@@ -1,7 +1,7 @@
 """/memory export, import and wipe: all memory as files, to pass on, import or delete."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -14,16 +14,12 @@ from clio.commands.command import (
     CommandResult,
     Confirm,
     LongWork,
-    Suggestion,
     Table,
     WorkControl,
     make_refusal,
     quote_code,
 )
-from clio.commands.memory.memory_text import (
-    requires_memory,
-    suggest_options,
-)
+from clio.commands.memory.memory_text import requires_memory, suggest_options
 from clio.commands.session_table import suggest_paths
 from clio.config.paths import display_path
 from clio.errors import SessionLocked, SessionNotFound, UsageError, UserError
@@ -539,61 +535,38 @@ def _describe_open_sessions(ctx: CommandContext, left: int) -> str:
     return "".join(parts)
 
 
-_OPTIONS = suggest_options(
-    ("--what", mark("all, or only one part, such as knowledge")), ("--force", mark("replace an existing file"))
-)
-_IMPORT_OPTIONS = suggest_options(
-    ("--scope", mark("only the project's or the user's memory")), ("--dry-run", mark("only count what would change"))
-)
-
-_WIPE_OPTIONS = suggest_options(
-    ("--scope", mark("project, user, styles or all")),
-    ("--sessions", mark("also the project's conversations")),
-    ("--dry-run", mark("only show what would be deleted")),
-)
-
-
-def _suggest_export(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    before, _, word = argument.rpartition(" ")
-    if before.endswith("--what"):
-        return (Suggestion(text=name, note=tr(note)) for name, note in WHAT.items())
-    return _OPTIONS(ctx, argument) if word.startswith("-") else suggest_paths(word)
-
-
-def _suggest_import(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    before, _, word = argument.rpartition(" ")
-    if before.endswith("--scope"):
-        return (Suggestion(text=name) for name in SCOPES)
-    return _IMPORT_OPTIONS(ctx, argument) if word.startswith("-") else suggest_paths(word)
-
-
-def _suggest_wipe(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    before, _, word = argument.rpartition(" ")
-    if before.endswith("--scope"):
-        return (Suggestion(text=name, note=tr(note)) for name, note in WIPE_CHOICES.items())
-    return _WIPE_OPTIONS(ctx, argument) if not word or word.startswith("-") else ()
-
-
 PORTABILITY_ROWS: tuple[Command, ...] = (
     Command(
         name="export",
         argument="[PATH] [--what PART] [--force]",
         summary=mark("export all memory to one file"),
         handler=export_memory,
-        suggest_word=_suggest_export,
+        suggest_word=suggest_options(
+            ("--what", mark("all, or only one part, such as knowledge"), WHAT),
+            ("--force", mark("replace an existing file")),
+            words=suggest_paths,
+        ),
     ),
     Command(
         name="import",
         argument="PATH [--scope S] [--dry-run]",
         summary=mark("import an export of another clio, or an ltm.json"),
         handler=import_bundle,
-        suggest_word=_suggest_import,
+        suggest_word=suggest_options(
+            ("--scope", mark("only the project's or the user's memory"), dict.fromkeys(SCOPES, "")),
+            ("--dry-run", mark("only count what would change")),
+            words=suggest_paths,
+        ),
     ),
     Command(
         name="wipe",
         argument="--scope S [--sessions] [--dry-run] [--yes]",
         summary=mark("delete memory permanently, after asking"),
         handler=wipe_memory,
-        suggest_word=_suggest_wipe,
+        suggest_word=suggest_options(
+            ("--scope", mark("project, user, styles or all"), WIPE_CHOICES),
+            ("--sessions", mark("also the project's conversations")),
+            ("--dry-run", mark("only show what would be deleted")),
+        ),
     ),
 )

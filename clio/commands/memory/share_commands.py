@@ -15,18 +15,18 @@ from clio.commands.command import (
     make_refusal,
     quote_code,
 )
-from clio.commands.memory.edits import suggest_memories
 from clio.commands.memory.memory_text import (
     find_memory,
     make_memory_table,
     make_project_memory_data,
     make_project_row,
     requires_memory,
+    suggest_ids,
 )
 from clio.config.paths import FOLDER_NAME
 from clio.config.project_links import SHARED_NAME
 from clio.errors import UsageError
-from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, get_short_id, shorten_content
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, MemoryRecord, get_short_id, shorten_content
 from clio.memory.team.knowledge import TIDY_DAYS
 from clio.memory.team.share import Rule, Status
 from clio.text.translation import mark, tr, tr_count
@@ -329,7 +329,7 @@ def _suggest_share(ctx: CommandContext, argument: str) -> list[Suggestion]:
     if not before:
         return [Suggestion(text=word, note=tr(note)) for word, note in _SHARE_VERBS.items() if word.startswith(typed)]
     if before.split(" ")[0] == "add":
-        return list(suggest_memories(ctx, typed))
+        return list(suggest_ids(*TYPED_KINDS, several=True)(ctx, argument))
     options = {"on": [("--gitignore", tr("stop git from ignoring the folder")), ("--yes", tr("without asking"))]}
     return [Suggestion(text=text, note=note) for text, note in options.get(before.split(" ")[0], [])]
 
