@@ -210,7 +210,7 @@ class MemoryTool:
                 return self._recall_sessions(call, session)
             case "recall_messages":
                 return self._recall_messages(call, session)
-            case "update" | "update_ltm":
+            case "update":
                 old = memory_answers.find_by_ids(memory, call.ids)[0] if len(call.ids) == 1 else None
                 return memory_answers.update_memory(memory, call, _provenance(call, session.id, messages, old))
             case "prune_ltm":
@@ -225,7 +225,7 @@ class MemoryTool:
                 return search_all_memory(memory, call, session.id)
             case "recall":
                 return memory_answers.recall_memories(memory, call)
-            case "forget" | "forget_ltm":
+            case "forget":
                 return memory_answers.forget_memories(memory, call, messages)
             case "apply":
                 return memory_answers.apply_memories(memory, call)

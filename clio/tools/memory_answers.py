@@ -36,9 +36,9 @@ from clio.sessions.store import is_foreign_notice
 from clio.text.formatting import format_count, truncate_line
 from clio.text.translation import mark, tr, tr_count
 from clio.tools.base import ToolOutput
-from clio.tools.memory_call import MemoryCall
+from clio.tools.memory_call import ENTRY_KINDS, MemoryCall
 from clio.tools.output import find_nearest_names, format_day
-from clio.tools.schemas import LISTED_OPERATIONS, MemoryOperation
+from clio.tools.schemas import LISTED_OPERATIONS
 
 MIN_USER_CHARS = 12
 """Minimum length of a text attributed to the user; shorter texts occur in a user's message by chance."""
@@ -166,14 +166,6 @@ def _normalize_text(text: str) -> str:
     return " ".join(text.casefold().split()).strip(_CLOSING_PUNCTUATION)
 
 
-ENTRY_KINDS: dict[MemoryOperation, Kind] = {
-    "add_discovery": "discovery",
-    "add_solution": "solution",
-    "add_pattern": "pattern",
-    "add_workflow": "workflow",
-    "add_failure": "failure",
-    "add_context_rule": "rule",
-}
 # For each kind: the field of the memory, and the parameters that set it.
 _PARTS: dict[Kind, dict[str, tuple[str, ...]]] = {
     "discovery": {"text": ("fact",)},

@@ -11,7 +11,7 @@ from msgspec import Struct
 from clio.errors import WrongArguments
 from clio.memory.retrieval.scoring import LAYERS
 from clio.memory.store.memory_store import SCOPES
-from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, Kind, find_kind
 from clio.text.json_data import decode_json
 from clio.tools.schemas import LISTED_OPERATIONS, MEMORY_OPERATIONS, MemoryArgs, MemoryOperation
 
@@ -19,13 +19,7 @@ MAX_SESSIONS = 1_000
 MAX_RESULTS = 50
 MAX_MEMORIES = 1_000
 MAX_AGE_DAYS = 36_500.0
-_ALL_KINDS = (*PROJECT_KINDS, *(name for name in TYPED_KINDS if name not in PROJECT_KINDS))
-_KIND_ALIASES = {
-    "discoveries": "discovery",
-    "context_rule": "rule",
-    "error": "solution",
-    "problem_solution": "solution",
-}
+_ALL_KINDS = (*PROJECT_KINDS, *TYPED_KINDS)
 _ID = re.compile(r"[a-z]-\w+|[0-9a-f]{8}(?:[0-9a-f-]{28})?", re.IGNORECASE)
 _ARROW = re.compile(r"\s*(?:\n|->|→|=>)\s*")
 _STEP_NAMES = ("steps", "sequence")
@@ -119,8 +113,8 @@ def _read_type(name: str, value: Any) -> str:
     sign, type_name = ("!", text[1:].strip()) if text.startswith("!") else ("", text)
     if text in ("", "all", "any"):
         return ""
-    found = type_name if type_name in TYPED_KINDS else type_name.removesuffix("s")
-    if found not in TYPED_KINDS:
+    found = find_kind(type_name, TYPED_KINDS)
+    if found is None:
         raise WrongArguments(
             f"{name} is {', '.join(TYPED_KINDS[:-1])} or {TYPED_KINDS[-1]}", f"{value!r} is none of them"
         )
@@ -132,14 +126,16 @@ def _read_kind(name: str, value: Any) -> str:
     text = _read_line(name, value).casefold()
     if text in ("", "all", "any"):
         return ""
-    text = _KIND_ALIASES.get(text, text)
-    found = text if text in _ALL_KINDS else text.removesuffix("s")
-    found = _KIND_ALIASES.get(found, found)
-    if found not in _ALL_KINDS:
+    found = _find_kind(text)
+    if found is None:
         raise WrongArguments(
             f"{name} is {', '.join(_ALL_KINDS[:-1])} or {_ALL_KINDS[-1]}", f"{value!r} is none of them"
         )
     return found
+
+
+def _find_kind(name: str) -> Kind | None:
+    return find_kind("solution" if name.strip().lower() in ("error", "errors") else name, _ALL_KINDS)
 
 
 def _read_scope(name: str, value: Any) -> str:
@@ -279,38 +275,26 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     given: frozenset[str] = frozenset()
 
 
-WRITING_OPERATIONS: frozenset[MemoryOperation] = frozenset(
-    {
-        "store",
-        "delete",
-        "add_discovery",
-        "add_solution",
-        "add_pattern",
-        "add_workflow",
-        "add_failure",
-        "add_context_rule",
-        "update_ltm",
-        "forget_ltm",
-        "remember",
-        "forget",
-        "apply",
-        "compact",
-        "update",
-    }
-)
-_READING_OPERATIONS: dict[str, MemoryOperation] = {
+_SAME_OPERATIONS: dict[MemoryOperation, MemoryOperation] = {
     "search_sessions": "recall_sessions",
     "read_messages": "recall_messages",
     "stats": "ltm_stats",
+    "update_ltm": "update",
+    "forget_ltm": "forget",
 }
-_ADDING_OPERATIONS: dict[str, MemoryOperation] = {
-    "discovery": "add_discovery",
-    "solution": "add_solution",
-    "pattern": "add_pattern",
-    "workflow": "add_workflow",
-    "failure": "add_failure",
-    "rule": "add_context_rule",
+ENTRY_KINDS: dict[MemoryOperation, Kind] = {
+    "add_discovery": "discovery",
+    "add_solution": "solution",
+    "add_pattern": "pattern",
+    "add_workflow": "workflow",
+    "add_failure": "failure",
+    "add_context_rule": "rule",
 }
+"""The kind of project memory that each operation saves."""
+_ADDING_OPERATIONS: dict[str, MemoryOperation] = {kind: name for name, kind in ENTRY_KINDS.items()}
+WRITING_OPERATIONS: frozenset[MemoryOperation] = frozenset(
+    (*ENTRY_KINDS, "store", "delete", "remember", "forget", "apply", "compact", "update")
+)
 _TYPED_ONLY = ("type", "importance", "scope")
 """Parameters of `remember` that only typed memories have; a call with one of them and no kind saves a note."""
 
@@ -363,15 +347,6 @@ _SLOTS: dict[MemoryOperation, _Slots] = {
         "path": ("path", "context", "key"),
         **_ENTRY_SLOTS,
     },
-    "update_ltm": {
-        "ids": ("id", "ids", "key"),
-        "text": ("content", "text", "replacement", "fact", "error", "pattern", "what", "rule", "name", "key"),
-        "solution": ("solution", "prevention"),
-        "impact": ("impact",),
-        "steps": ("steps", "sequence"),
-        "path": ("path", "context"),
-        **_ENTRY_SLOTS,
-    },
     "update": {
         "ids": ("id", "ids", "key"),
         "text": ("content", "text", "replacement", "fact", "error", "pattern", "what", "rule", "name", "key"),
@@ -382,7 +357,6 @@ _SLOTS: dict[MemoryOperation, _Slots] = {
         "importance": ("importance",),
         **_ENTRY_SLOTS,
     },
-    "forget_ltm": {"ids": ("id", "ids", "key"), "query": ("query", "fact", *_CONTENT_NAMES)},
     "prune_ltm": {
         "max_age_days": ("max_age_days",),
         "min_confidence": ("min_confidence",),
@@ -422,7 +396,6 @@ _REQUIRED: dict[MemoryOperation, tuple[str, ...]] = {
     "add_workflow": ("steps",),
     "add_failure": ("text",),
     "add_context_rule": ("text",),
-    "update_ltm": ("ids",),
     "update": ("ids",),
     "remember": ("text",),
     "apply": ("ids",),
@@ -467,26 +440,18 @@ def _resolve_operation(asked: MemoryOperation, raw: dict[str, Any]) -> tuple[Mem
         return any(name in raw and not _is_empty(raw[name]) for name in names)
 
     match asked:
-        case "search_sessions" | "read_messages" | "stats":
-            return _READING_OPERATIONS[asked], raw
         case "remember":
             return _resolve_remember(raw, has)
         case "recall" if has("key") and not has("query", *_CONTENT_NAMES):
             return "retrieve", raw
-        case "recall" if has("type") and not has("kind") and _names_project_kind(raw["type"]):
+        case "recall" if has("type") and not has("kind") and _find_kind(str(raw["type"])) in PROJECT_KINDS:
             return asked, {name: value for name, value in raw.items() if name != "type"} | {"kind": raw["type"]}
         case "update" if has("key") and not has("id", "ids") and not _ID.fullmatch(str(raw["key"])):
             return "store", raw
         case "forget" if has("key") and not has("id", "ids", "query") and not _ID.fullmatch(str(raw["key"])):
             return "delete", raw
         case _:
-            return asked, raw
-
-
-def _names_project_kind(value: Any) -> bool:
-    name = _read_line("type", value).casefold()
-    name = _KIND_ALIASES.get(name, name.removesuffix("s"))
-    return name in PROJECT_KINDS
+            return _SAME_OPERATIONS.get(asked, asked), raw
 
 
 def _resolve_remember(raw: dict[str, Any], has: Callable[..., bool]) -> tuple[MemoryOperation, dict[str, Any]]:
@@ -567,7 +532,7 @@ def _refuse_missing(
 
 def _refuse_id_of_new_memory(asked: MemoryOperation, operation: MemoryOperation, raw: dict[str, Any]) -> None:
     """Raise WrongArguments for an id in a call that saves a new memory: it is meant to change that one."""
-    is_new = operation == "remember" or operation in _ADDING_OPERATIONS.values()
+    is_new = operation == "remember" or operation in ENTRY_KINDS
     name = next((name for name in ("id", "ids") if name in raw and not _is_empty(raw[name])), "")
     if is_new and name:
         id = ", ".join(_read_ids(name, raw[name]))
@@ -602,7 +567,7 @@ def _refuse_unused(asked: MemoryOperation, operation: MemoryOperation, raw: dict
 
 def _format_call(asked: MemoryOperation, operation: MemoryOperation) -> str:
     """Return the call as the model wrote it, with the kind that determines the required parameters."""
-    kind = next((kind for kind, name in _ADDING_OPERATIONS.items() if name == operation and asked == "remember"), "")
+    kind = ENTRY_KINDS.get(operation, "") if asked == "remember" else ""
     named = f', kind="{kind}"' if kind not in ("", "discovery") else ""
     return f'memory_operations(operation="{asked}"{named})'
 

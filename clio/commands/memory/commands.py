@@ -32,7 +32,6 @@ from clio.commands.memory.edits import (
 )
 from clio.commands.memory.history_views import HISTORY_ROWS
 from clio.commands.memory.memory_text import (
-    PLURALS,
     format_date,
     format_memory_line,
     format_short_age,
@@ -547,7 +546,7 @@ def turn_on(ctx: CommandContext, argument: str) -> CommandResult:
 
 _KINDS = suggest_words(
     ("fact", mark("only facts")),
-    *((kind, tr("only {plural}", plural=plural)) for kind, plural in PLURALS.items() if kind != "discovery"),
+    *((kind, tr("only {plural}", plural=f"{kind}s")) for kind in PROJECT_KINDS if kind != "discovery"),
     ("event", mark("only events")),
     ("note", mark("only notes, with and without a key")),
     ("preference", mark("only preferences")),

@@ -63,6 +63,7 @@ from clio.memory.store.record import (
     MemoryDraft,
     MemoryRecord,
     Saved,
+    find_kind,
     get_short_id,
     shorten_content,
 )
@@ -346,14 +347,13 @@ def _find_memories(ctx: CommandContext, given: ParsedArguments) -> list[MemoryRe
 
 
 def _parse_type(name: str) -> Kind:
-    typed = name.strip().lower()
-    found = typed if typed in TYPED_KINDS else typed.removesuffix("s")
-    if found not in TYPED_KINDS:
+    found = find_kind(name, TYPED_KINDS)
+    if found is None:
         raise UsageError(
             tr(
                 "There is no type {name!r} of memories; {suggest_name}",
                 name=name,
-                suggest_name=suggest_name(typed, TYPED_KINDS),
+                suggest_name=suggest_name(name, TYPED_KINDS),
             )
         )
     return found

@@ -16,7 +16,6 @@ from clio.commands.command import (
 )
 from clio.commands.memory.memory_text import (
     AUTHOR_LABELS,
-    PLURALS,
     add_score,
     find_memory,
     format_date,
@@ -33,6 +32,7 @@ from clio.memory.store.record import (
     TYPED_KINDS,
     MemoryRecord,
     Provenance,
+    find_kind,
     get_short_id,
 )
 from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version
@@ -152,10 +152,8 @@ def _parse_change_kind(name: str | None) -> tuple[str, ...]:
     if name is None:
         return ()
     typed = name.strip().lower()
-    known = (*CHANGE_KINDS, *_REASONS, *TYPED_KINDS, *PROJECT_KINDS)
-    names = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPED_KINDS}
-    found = (names | _STORED_ACTIONS).get(typed, typed)
-    if found not in known:
+    found = find_kind(typed, (*TYPED_KINDS, *PROJECT_KINDS)) or _STORED_ACTIONS.get(typed, typed)
+    if found not in (*CHANGE_KINDS, *_REASONS, *TYPED_KINDS, *PROJECT_KINDS):
         raise UsageError(
             tr(
                 "There is no kind {name!r} of changes; {suggest_name}",

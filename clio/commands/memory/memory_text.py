@@ -31,6 +31,7 @@ from clio.memory.store.record import (
     Kind,
     MemoryRecord,
     Provenance,
+    find_kind,
     get_kind_label,
     get_short_id,
     shorten_content,
@@ -60,25 +61,6 @@ KIND_LABELS = (
 """What `get_kind_label` returns, marked for translation."""
 KIND_NAMES = ("fact", *(kind for kind in PROJECT_KINDS if kind != "discovery"))
 """The kinds of project memory as the user types them in `/memory add`."""
-PLURALS: dict[Kind, str] = {
-    "discovery": "discoveries",
-    "solution": "solutions",
-    "pattern": "patterns",
-    "workflow": "workflows",
-    "failure": "failures",
-    "rule": "rules",
-}
-# Names of sections in ltm.json, which users of that file type as kinds.
-_SECTIONS: dict[str, Kind] = {
-    "fact": "discovery",
-    "facts": "discovery",
-    "problem_solution": "solution",
-    "problem_solutions": "solution",
-    "code_pattern": "pattern",
-    "code_patterns": "pattern",
-    "context_rule": "rule",
-    "context_rules": "rule",
-}
 FRESHNESS_MARKS: dict[Freshness, str] = {"unbound": "", "fresh": "=", "drifted": "≠", "gone": "✗"}
 FRESHNESS_LABELS: dict[Freshness, str] = {
     "unbound": "",
@@ -101,12 +83,9 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 def parse_kind(word: str) -> Kind:
     """Return the kind of project memory named by "solution", "solutions" or "problem_solutions". Raises UsageError."""
-    name = word.strip().lower().replace("-", "_")
-    for kind in PROJECT_KINDS:
-        if name in (kind, PLURALS[kind]):
-            return kind
-    if name in _SECTIONS:
-        return _SECTIONS[name]
+    if found := find_kind(word, PROJECT_KINDS):
+        return found
+    name = word.strip().lower()
     near_file_name = find_nearest_name(name, ("discovery", "discoveries"))
     hint = tr("did you mean 'fact'?") if near_file_name else suggest_name(name, KIND_NAMES)
     raise UsageError(tr("There is no kind {word!r} of project memory; {hint}", word=word, hint=hint))

@@ -60,8 +60,10 @@ from clio.memory.store.record import (
     Freshness,
     MemoryRecord,
     MemoryStats,
+    find_kind,
     get_kind_label,
     get_short_id,
+    has_same_text,
 )
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_bytes, truncate
@@ -361,15 +363,13 @@ def _parse_kinds(word: str) -> tuple[str, ...]:
     """
     name = word.strip().lower().replace("-", " ").replace("_", " ")
     for names, kinds in (
-        (("fact", "facts"), ("discovery", "fact")),
         ((tr("project fact"), tr("project facts")), ("discovery",)),
-        (("note", "notes"), ("note", KEYED_NOTE)),
         ((KEYED_NOTE, tr("keyed notes")), (KEYED_NOTE,)),
-        (("event", "events"), ("event",)),
-        (("preference", "preferences"), ("preference",)),
     ):
         if name in names:
             return kinds
+    if typed := find_kind(name, TYPED_KINDS):
+        return ("discovery", "fact") if typed == "fact" else ("note", KEYED_NOTE) if typed == "note" else (typed,)
     # Tables name the kinds in the user's language.
     label = next((label for label in _LABELS if tr(label).lower() == name), name)
     if label != name:
@@ -475,11 +475,7 @@ def _is_other_solution(entry: MemoryRecord, other: MemoryRecord) -> bool:
     """Whether `other` is another solution of the same error."""
     if entry.kind != "solution" or other.kind != "solution" or other.id == entry.id:
         return False
-    return _normalize(entry.content) == _normalize(other.content)
-
-
-def _normalize(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(".!")
+    return has_same_text(entry.content, other.content)
 
 
 BAR_CELLS = 9

@@ -47,9 +47,9 @@ from clio.memory.store.record import (
     MemoryRecord,
     Provenance,
     Saved,
-    check_type,
     has_expired,
     normalize_for_comparison,
+    select_types,
     shorten_content,
 )
 from clio.memory.store.typed_store import (
@@ -552,9 +552,7 @@ def search_memories(
 
     type: the only kind; "!fact" for all but facts.
     """
-    unwanted = check_type(type[1:]) if type.startswith("!") else ""
-    wanted = "" if unwanted or not type.strip() else check_type(type)
-    kinds = [kind for kind in TYPED_KINDS if kind != unwanted and wanted in ("", kind)]
+    kinds = select_types(type)
     connection = work.connection
     has_query = bool(query.strip() if isinstance(query, str) else query)
     if has_query:
@@ -570,8 +568,8 @@ def search_memories(
     work.keep(found)
     index = _FoundIndex(found)
     if has_query:
-        return rank_records(index, query, limit, now, wanted=wanted, unwanted=unwanted)
-    return rank_without_query(index, limit, now, wanted=wanted, unwanted=unwanted)
+        return rank_records(index, query, limit, now, kinds)
+    return rank_without_query(index, limit, now, kinds)
 
 
 class _FoundIndex(MemoryIndex):

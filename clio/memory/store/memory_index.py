@@ -1,14 +1,14 @@
 """The records of one `memories.json` in memory, indexed by their words and by similarity, and their ranking."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clio.memory.store.record import Kind, MemoryRecord
+from clio.memory.store.record import ALL_KINDS, TYPED_KINDS, Kind, MemoryRecord
 from clio.text.scoring import compute_load_score, compute_recall_score, compute_recency
 from clio.text.vocabulary import (
     QuestionWord,
@@ -309,14 +309,13 @@ class Ranked(Struct, frozen=True, kw_only=True):
 
 
 def rank_records(
-    index: MemoryIndex, query: str | frozenset[str], limit: int, now: float, *, wanted: str = "", unwanted: str = ""
+    index: MemoryIndex, query: str | frozenset[str], limit: int, now: float, kinds: Collection[str] = ALL_KINDS
 ) -> tuple[Ranked, ...]:
     """Return the best `limit` live memories that share a word with the query; of equals the newest first.
 
     Args:
         query: text, or the stems of words.
-        wanted: the only kind to return; "" for all.
-        unwanted: a kind not to return.
+        kinds: the kinds to return.
     """
     asked = set(extract_terms(query)) if isinstance(query, str) else query
     by_hits: dict[int, list[str]] = {}
@@ -333,7 +332,7 @@ def rank_records(
         found = best
         for id in by_hits[hits]:
             record = records[id]
-            if (wanted and record.kind != wanted) or record.kind == unwanted:
+            if record.kind not in kinds:
                 continue
             similarity = hits / (len(asked) + len(terms[id]) - hits)
             recency = compute_recency(now - record.accessed)
@@ -352,17 +351,15 @@ def rank_records(
     )
 
 
-def rank_without_query(
-    index: MemoryIndex, limit: int, now: float, *, wanted: str = "", unwanted: str = ""
-) -> tuple[Ranked, ...]:
-    """Return the best `limit` live memories without a query; unless a kind is given, also all preferences."""
+def rank_without_query(index: MemoryIndex, limit: int, now: float, kinds: Collection[str]) -> tuple[Ranked, ...]:
+    """Return the best `limit` live memories without a query; of all kinds, also all preferences."""
     found = [
         Ranked(record=record, score=compute_load_score(record.importance, recency), recency=recency)
         for record in index.live()
-        if (not wanted or record.kind == wanted) and record.kind != unwanted
+        if record.kind in kinds
         for recency in (compute_recency(now - record.accessed),)
     ]
-    if wanted or unwanted:
+    if len(kinds) < len(TYPED_KINDS):
         return _best(found, limit)
     preferences = [hit for hit in found if hit.record.kind == "preference"]
     others = [hit for hit in found if hit.record.kind != "preference"]

@@ -5,7 +5,7 @@ of secrets. Times are seconds since the epoch.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from msgspec import Struct, field, structs
@@ -506,6 +506,35 @@ MAX_CHARS = 16_000
 """About 4,000 tokens. A longer text is a document or a keyed note: recalled, it would displace all other memories."""
 CONFIDENCE: dict[AssertedBy, float] = {"user": 1.0, "model": 0.8, "tool": 0.6}
 """Confidence of a memory that was saved without one."""
+
+
+def find_kind(name: str, kinds: Collection[str]) -> Kind | None:
+    """Return the one of these kinds that a name in singular or plural means, or a section of `ltm.json`; else None.
+
+    "fact" is the fact of `memories.json` if that is one of them, else a discovery.
+    """
+    typed = name.strip().lower().replace("-", "_")
+    for kind in (*TYPED_KINDS, *PROJECT_KINDS):
+        if kind in kinds and typed in (kind, f"{kind}s", *_SECTION_NAMES.get(kind, ())):
+            return kind
+    return None
+
+
+_SECTION_NAMES: dict[Kind, tuple[str, ...]] = {
+    "discovery": ("discoveries", "fact", "facts"),
+    "solution": ("problem_solution", "problem_solutions"),
+    "pattern": ("code_pattern", "code_patterns"),
+    "rule": ("context_rule", "context_rules"),
+}
+"""How users of `ltm.json` name the kinds of project memory."""
+
+
+def select_types(types: str) -> tuple[Kind, ...]:
+    """Return the typed kinds that a search is to find: all for "", "!fact" all but facts. Raises UserError."""
+    if types.startswith("!"):
+        unwanted = check_type(types[1:])
+        return tuple(kind for kind in TYPED_KINDS if kind != unwanted)
+    return (check_type(types),) if types.strip() else TYPED_KINDS
 
 
 def check_type(name: str) -> Kind:

@@ -40,6 +40,7 @@ from clio.memory.store.record import (
     check_type,
     default_confidence,
     has_expired,
+    select_types,
     shorten_content,
     strip_use,
     update_since,
@@ -172,13 +173,12 @@ class TypedStore:
             limit: 0 means ten, −1 all.
             type: the only kind to return; "!fact" means all but facts.
         """
-        unwanted = check_type(type[1:]) if type.startswith("!") else ""
-        wanted = check_type(type) if type.strip() and not unwanted else ""
+        kinds = select_types(type)
         most = _EVERYTHING if limit < 0 else limit or DEFAULT_LIMIT
         index, now = self.index, self._clock()
         if query.strip() if isinstance(query, str) else query:
-            return rank_records(index, query, most, now, wanted=wanted, unwanted=unwanted)
-        return rank_without_query(index, most, now, wanted=wanted, unwanted=unwanted)
+            return rank_records(index, query, most, now, kinds)
+        return rank_without_query(index, most, now, kinds)
 
     def records(self, *, superseded: bool = False) -> list[MemoryRecord]:
         """Return the live memories in the order they were created; with the superseded ones if asked."""
