@@ -25,6 +25,7 @@ from clio.commands.session_table import format_title
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.record import (
+    ALL_KINDS,
     KEYED_NOTE,
     PROJECT_KINDS,
     Freshness,
@@ -214,30 +215,25 @@ def choose_trust_mark(record: MemoryRecord) -> str:
     return "?" if trust == "unverified" else "✓" if trust else ""
 
 
-def make_project_row(entry: MemoryRecord, freshness: Freshness = "unbound") -> ListedMemory:
-    """Make the row of a project memory."""
-    return ListedMemory(
-        id=entry.id,
-        kind=tr(get_kind_label(entry.kind)),
-        text=structs.replace(entry, examples=()).line,
-        confidence=f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
-        at=entry.updated,
-        by=truncate(entry.by, _NAME_CHARS),
-        mark=FRESHNESS_MARKS[freshness] + choose_trust_mark(entry),
-    )
-
-
-def make_typed_row(record: MemoryRecord, scope: Scope, freshness: Freshness = "unbound") -> ListedMemory:
-    """Make the row of a fact, an event, a note or a preference."""
+def make_row(record: MemoryRecord, scope: Scope = "project", freshness: Freshness = "unbound") -> ListedMemory:
+    """Make the row of a memory of any kind."""
+    if record.key:  # the text may be Markdown, whose headings lose their marks
+        text = " ".join(word for word in record.content[:_NOTE_CHARS].split() if word.strip("#"))
+        return ListedMemory(id=shorten_key(record.key), kind=tr(KEYED_NOTE), text=text, at=record.updated)
+    if record.kind in PROJECT_KINDS:
+        text = structs.replace(record, examples=()).line
+    elif record.is_variant:
+        text = tr("other sources say: {content}", content=record.content)
+    else:
+        text = add_score(record.content, record.score)
     return ListedMemory(
         id=get_short_id(record),
         kind=tr(get_kind_label(record.kind)),
-        text=tr("other sources say: {content}", content=record.content)
-        if record.is_variant
-        else add_score(record.content, record.score),
+        text=text,
         scope=scope,
-        confidence=f"{record.confidence:.0%}",
+        confidence=f"{record.confidence:.0%}{f' ×{record.times}' if record.times > 1 else ''}",
         at=record.updated,
+        by=truncate(record.by, _NAME_CHARS),
         mark=FRESHNESS_MARKS[freshness] + choose_trust_mark(record),
     )
 
@@ -247,13 +243,6 @@ def add_score(text: str, score: float | None) -> str:
     if score is not None and score <= HARD_LIMIT_SCORE:
         return tr("{text} (hard limit)", text=text)
     return text if score is None else tr("{text} ({score:g} of 10)", text=text, score=score)
-
-
-def make_note_row(note: MemoryRecord) -> ListedMemory:
-    """Make the row of a keyed note; its text may be Markdown, whose headings lose their marks."""
-    words = note.content[:_NOTE_CHARS].split()
-    text = " ".join(word for word in words if word.strip("#"))
-    return ListedMemory(id=shorten_key(note.key), kind=tr(KEYED_NOTE), text=text, at=note.updated)
 
 
 def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
@@ -438,10 +427,9 @@ def make_note_data(note: MemoryRecord) -> dict[str, Any]:
     return {"key": note.key, "content": note.content, "timestamp": note.updated}
 
 
-def sort_newest_first(entries: Iterable[MemoryRecord]) -> list[MemoryRecord]:
-    """Sort memories of `ltm.json` by kind, and those of one kind with the last confirmed first."""
-    places = {kind: place for place, kind in enumerate(PROJECT_KINDS)}
-    return sorted(entries, key=lambda entry: (places[entry.kind], -entry.updated, entry.id))
+def sort_newest_first(records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
+    """Sort memories by kind, and those of one kind with the last confirmed first."""
+    return sorted(records, key=lambda record: (ALL_KINDS.index(record.kind), -record.updated, record.id))
 
 
 def suggest_ids(*kinds: Kind, several: bool = False) -> SuggestWord:

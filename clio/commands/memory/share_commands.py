@@ -19,7 +19,7 @@ from clio.commands.memory.memory_text import (
     find_memory,
     make_memory_table,
     make_project_memory_data,
-    make_project_row,
+    make_row,
     requires_memory,
     suggest_ids,
 )
@@ -99,7 +99,7 @@ def _turn_on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandRe
             private_facts=_describe_private_facts(ctx),
         ).rstrip()
         then = f"/memory share on --yes{' --gitignore' if gitignore else ''}"
-        table = make_memory_table([make_project_row(entry) for entry in shown], now=time.time()) if shown else None
+        table = make_memory_table([make_row(entry) for entry in shown], now=time.time()) if shown else None
         return CommandResult(
             text=text, table=table, data=data, follow_up=Confirm(question=tr("Share them?"), then=then)
         )

@@ -5,6 +5,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -36,10 +37,8 @@ from clio.commands.memory.memory_text import (
     label_foreign_memory,
     make_memory_table,
     make_note_data,
-    make_note_row,
     make_project_memory_data,
-    make_project_row,
-    make_typed_row,
+    make_row,
     parse_kind,
     requires_memory,
     shorten_key,
@@ -107,39 +106,34 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
     if is_archive:
         return _list_archive(ctx, scope, kinds, everything="--all" in given.options)
     memory = ctx.memory
-    project_memory = sort_newest_first(memory.store.records(PROJECT_KINDS))
-    entries = [entry for entry in project_memory if entry.kind in kinds and scope != "user"]
-    owners: list[tuple[MemoryRecord, Scope]] = [
-        (record, memory.store.scope_of(record.id)) for record in memory.store.records(TYPED_KINDS)
+    known: list[tuple[MemoryRecord, Scope]] = [
+        (record, memory.store.scope_of(record.id))
+        for record in sort_newest_first(memory.store.records(with_notes=False))
     ]
-    typed: list[tuple[MemoryRecord, Scope]] = [
-        (record, owner) for record, owner in owners if record.kind in kinds and scope in (None, owner)
-    ]
-    typed.sort(key=lambda one: (ALL_KINDS.index(one[0].kind), -one[0].updated, one[0].id))
-    freshness = memory.store.freshness((*entries, *(record for record, _ in typed)))
+    chosen = [(record, owner) for record, owner in known if record.kind in kinds and scope in (None, owner)]
+    freshness = memory.store.freshness([record for record, _ in chosen])
     # The state of the work, which clio writes itself before a trim, is no memory of the user's; `/note list` shows it.
     all_notes = [note for note in memory.store.notes() if note.key != PROGRESS_KEY]
     notes = all_notes if KEYED_NOTE in kinds and scope != "user" else ()
     data = {
-        "entries": [make_project_memory_data(entry, freshness[entry.id]) for entry in entries],
+        "entries": [
+            make_project_memory_data(record, freshness[record.id])
+            for record, _ in chosen
+            if record.kind in PROJECT_KINDS
+        ],
         "notes": len(all_notes),
-        "memories": len(owners),
-        "typed": [make_record_data(record, owner) for record, owner in typed],
+        "memories": sum(record.kind in TYPED_KINDS for record, _ in known),
+        "typed": [make_record_data(record, owner) for record, owner in chosen if record.kind in TYPED_KINDS],
         "keyed_notes": [make_note_data(note) for note in notes],
     }
-    unsorted = [
-        *(make_project_row(entry, _get_shown_freshness(ctx, entry, freshness)) for entry in entries),
-        *(make_typed_row(record, owner, _get_shown_freshness(ctx, record, freshness)) for record, owner in typed),
-        *(make_note_row(note) for note in notes),
-    ]
-    listed = sorted(unsorted, key=lambda one: (_LABELS.index(english(one.kind)), -one.at))
+    rows = [make_row(record, owner, _get_shown_freshness(ctx, record, freshness)) for record, owner in chosen]
+    listed = sorted([*rows, *map(make_row, notes)], key=lambda one: (_LABELS.index(english(one.kind)), -one.at))
     if not listed:
-        has_others = bool(owners or all_notes or project_memory)
-        return CommandResult(text=_describe_empty_list(kinds, has_others), data=data)
+        return CommandResult(text=_describe_empty_list(kinds, bool(known or all_notes)), data=data)
     shown = listed if "--all" in given.options else _limit_rows(listed)
     count = tr_count(len(listed), "memory")
     command = f"/memory list{' ' + join_arguments(named) if named else ''}"
-    command += ("{value} --all").format(value=f" --scope {scope}" if scope else "")
+    command += f"{f' --scope {scope}' if scope else ''} --all"
     parts = [
         tr("{count}, {count2} shown; `{command}` shows all.", count=count, count2=len(shown), command=command)
         if len(shown) < len(listed)
@@ -181,63 +175,73 @@ def search_memories(ctx: CommandContext, argument: str) -> CommandResult:
 @requires_memory
 @label_foreign_memory
 def show_memory(ctx: CommandContext, argument: str) -> CommandResult:
-    """Run `/memory show`: all details of one memory of any kind."""
+    """Run `/memory show`: all details of one memory of any kind; of a solution also others to the same error.
+
+    A memory of the project counts as used.
+    """
     ids = parse_options(argument).words
     if len(ids) != 1:
         return make_refusal(tr("Which memory? Write /memory show ID; /memory list shows the ids"))
-    record = find_memory(ctx, ids[0], "/memory show")
+    record, store = find_memory(ctx, ids[0], "/memory show"), ctx.memory.store
+    ago = f" ({format_time_ago(time.time(), record.updated)})" if record.updated else ""
+    confirmed = format_date(record.updated) + ago
     if record.key:
-        saved = f"{format_date(record.updated)} ({format_time_ago(time.time(), record.updated)})"
-        table = Table(
-            columns=(record.key, tr(KEYED_NOTE)),
-            rows=((tr("text"), record.content), (tr("saved"), saved)),
-            wide_column=1,
-        )
+        rows = ((tr("text"), record.content), (tr("saved"), confirmed))
+        table = Table(columns=(record.key, tr(KEYED_NOTE)), rows=rows, wide_column=1)
         return CommandResult(table=table, data=make_note_data(record))
-    if record.kind not in PROJECT_KINDS:
-        return _show_typed(ctx, record)
-    return _show_project_memory(ctx, record)
+    is_project = record.kind in PROJECT_KINDS
+    state = store.freshness((record,))[record.id]
+    others: list[MemoryRecord] = []
+    before: list[MemoryRecord] = []
+    if is_project:
+        store.mark_used((record.id,))
+        others = [one for one in store.records((record.kind,)) if _is_other_solution(record, one)]
+        before = [one for one in store.ltm.archived() if _is_other_solution(record, one) or one.id == record.id]
+        data = make_project_memory_data(record, state) | {
+            "beside": [make_project_memory_data(other) for other in others],
+            "archived": [make_project_memory_data(former) for former in before],
+        }
+    else:
+        data = make_record_data(record, store.scope_of(record.id)) | {"freshness": state}
+    author = describe_author(record) if is_project or record.provenance else ""
+    if is_project and ctx.loaded.has_foreign_memory:
+        author = tr("{author}, according to the repository", author=author)
+    rows = [
+        *_list_fields(record),
+        *_list_examples(ctx, record, state),
+        *([] if is_project else _list_typed_fields(record, store.scope_of(record.id))),
+        (tr("confidence"), f"{record.confidence:.0%}"),
+        (tr("times"), str(record.times) if record.times > 1 else ""),
+        (tr("trust"), describe_trust(record)),
+        (tr("used"), tr_count(record.access_count, "time") if record.access_count and not is_project else ""),
+        (tr("stated by"), author),
+        (tr("session"), describe_session_of(ctx, record.provenance.session) if record.provenance else ""),
+        (tr("first stated"), format_date(record.created)),
+        (tr("confirmed"), confirmed if record.updated or is_project else ""),
+        *((tr("other solution"), f"{other.id}: {other.solution or other.line}") for other in others),
+        *((tr("contradicted"), tr("in {rival}", rival=rival)) for rival in record.rivals),
+        *((tr("in the archive"), former.line) for former in before),
+    ]
+    columns = (get_short_id(record), tr(get_kind_label(record.kind)))
+    return CommandResult(
+        table=Table(columns=columns, rows=tuple(filter(itemgetter(1), rows)), wide_column=1), data=data
+    )
 
 
-def _show_project_memory(ctx: CommandContext, entry: MemoryRecord) -> CommandResult:
-    """Show a memory of `ltm.json`, with other solutions to the same error and former versions. It counts as used."""
-    memory = ctx.memory
-    memory.store.mark_used((entry.id,))
-    others = [other for other in memory.store.records((entry.kind,)) if _is_other_solution(entry, other)]
-    before = [
-        former for former in memory.store.ltm.archived() if _is_other_solution(entry, former) or former.id == entry.id
+def _list_typed_fields(record: MemoryRecord, scope: Scope) -> list[tuple[str, str]]:
+    """Return the labelled fields of a fact, event, note or preference beside its text; one may be empty."""
+    liking = ""
+    if record.score is not None:
+        limit = record.score <= HARD_LIMIT_SCORE
+        liking = f"{record.score:g}, {tr('hard limit') if limit else tr(describe_score(record.score))}"
+    return [
+        (tr("reason"), record.reason),
+        (tr("scope"), tr(scope)),
+        (tr("score"), liking),
+        (tr("task types"), ", ".join(record.scenarios)),
+        (tr("keywords"), ", ".join(record.keywords)),
+        (tr("importance"), f"{record.importance:g}"),
     ]
-    rows = [row for row in _list_fields(entry) if row[1]]
-    state = memory.store.freshness((entry,))[entry.id]
-    rows += _list_examples(ctx, entry, state)
-    rows += [
-        (tr("confidence"), f"{entry.confidence:.0%}"),
-        *([(tr("times"), str(entry.times))] if entry.times > 1 else []),
-        *([(tr("trust"), trust)] if (trust := describe_trust(entry)) else []),
-        (
-            tr("stated by"),
-            tr("{author}, according to the repository", author=describe_author(entry))
-            if ctx.loaded.has_foreign_memory
-            else describe_author(entry),
-        ),
-        *([(tr("session"), describe_session_of(ctx, entry.provenance.session))] if entry.provenance else []),
-        (tr("first stated"), format_date(entry.created)),
-        (
-            tr("confirmed"),
-            f"{format_date(entry.updated)} ({format_time_ago(time.time(), entry.updated)})"
-            if entry.updated
-            else format_date(0),
-        ),
-    ]
-    rows += [(tr("other solution"), f"{other.id}: {other.solution or other.line}") for other in others]
-    rows += [(tr("contradicted"), tr("in {rival}", rival=rival)) for rival in entry.rivals]
-    rows += [(tr("in the archive"), former.line) for former in before]
-    data = make_project_memory_data(entry, state) | {
-        "beside": [make_project_memory_data(other) for other in others],
-        "archived": [make_project_memory_data(former) for former in before],
-    }
-    table = Table(columns=(entry.id, tr(get_kind_label(entry.kind))), rows=tuple(rows), wide_column=1)
-    return CommandResult(table=table, data=data)
 
 
 def _list_examples(ctx: CommandContext, record: MemoryRecord, state: Freshness) -> list[tuple[str, str]]:
@@ -249,43 +253,6 @@ def _list_examples(ctx: CommandContext, record: MemoryRecord, state: Freshness) 
     rows += [(tr("examples"), tr(label))] if label else []
     missing = () if state == "gone" else ctx.memory.store.list_missing_files(record.files)
     return [*rows, *((tr("missing"), f"✗ {path}") for path in missing)]
-
-
-def _show_typed(ctx: CommandContext, record: MemoryRecord) -> CommandResult:
-    """Show a fact, event, note or preference."""
-    memory, now = ctx.memory, time.time()
-    owner = memory.store.scope_of(record.id)
-    provenance = record.provenance
-    state = memory.store.freshness((record,))[record.id]
-    fields = [
-        (tr("text"), record.content),
-        *_list_examples(ctx, record, state),
-        (tr("reason"), record.reason),
-        (tr("scope"), tr(owner)),
-        (tr("score"), f"{record.score:g}, {_describe_record_score(record)}" if record.score is not None else ""),
-        (tr("task types"), ", ".join(record.scenarios)),
-        (tr("keywords"), ", ".join(record.keywords)),
-        (tr("importance"), f"{record.importance:g}"),
-        (tr("confidence"), f"{record.confidence:.0%}"),
-        (tr("trust"), describe_trust(record)),
-        (tr("used"), tr_count(record.access_count, "time") if record.access_count else ""),
-        (tr("stated by"), describe_author(record) if provenance else ""),
-        (tr("session"), describe_session_of(ctx, provenance.session) if provenance else ""),
-        (tr("first stated"), format_date(record.created)),
-        (
-            tr("confirmed"),
-            f"{format_date(record.updated)} ({format_time_ago(now, record.updated)})" if record.updated else "",
-        ),
-    ]
-    columns = (get_short_id(record), tr(get_kind_label(record.kind)))
-    table = Table(columns=columns, rows=tuple(row for row in fields if row[1]), wide_column=1)
-    return CommandResult(table=table, data=make_record_data(record, owner) | {"freshness": state})
-
-
-def _describe_record_score(record: MemoryRecord) -> str:
-    """Return "hard limit" for one, else whether the preference is liked or disliked."""
-    score = record.score or 0.0
-    return tr("hard limit") if score <= HARD_LIMIT_SCORE else tr(describe_score(score))
 
 
 def offer_memories(ctx: CommandContext, argument: str) -> CommandResult:
@@ -327,10 +294,7 @@ def _list_archive(ctx: CommandContext, scope: Scope | None, kinds: Sequence[str]
         memories=tr_count(len(entries), "memory"),
         rest=rest,
     )
-    rows = [
-        make_project_row(entry) if entry.kind in PROJECT_KINDS else make_typed_row(entry, owner)
-        for entry, owner in shown
-    ]
+    rows = [make_row(entry, owner) for entry, owner in shown]
     return CommandResult(text=text, table=make_memory_table(rows, now=time.time()), data=data)
 
 
@@ -445,7 +409,7 @@ def _make_hit_data(hit: RecallHit) -> dict[str, Any]:
 
 
 def _list_fields(entry: MemoryRecord) -> list[tuple[str, str]]:
-    """Return the labelled texts of a project memory; a text may be empty."""
+    """Return the labelled texts of a memory; a text may be empty."""
     match entry.kind:
         case "solution":
             return [(tr("error"), entry.content), (tr("solution"), entry.solution)]
