@@ -16,11 +16,9 @@ from clio.memory.store.record import (
     PROGRESS_KEY,
     PROJECT_KINDS,
     AssertedBy,
-    Hit,
     Kind,
     MemoryDraft,
     MemoryRecord,
-    MemoryStats,
     Provenance,
     Pruned,
     Saved,
@@ -78,19 +76,19 @@ def find_source(parts: Sequence[str], messages: Sequence[Message], about: Sequen
     about: what the text is said to apply to, such as the error that it solves; the text is only the user's if their
         message contains that, too.
     """
-    parts_to_find = _normalize_texts(parts)
+    parts_to_find = list(filter(None, map(_normalize_text, parts)))
     if not parts_to_find:
         return Source(asserted_by="model")
-    said_by_user = [*parts_to_find, *_normalize_texts(about)]
+    said_by_user = [*parts_to_find, *filter(None, map(_normalize_text, about))]
     by_tool, is_foreign = "", False
     for message in reversed(messages[-_MAX_MESSAGES_SEARCHED:]):
         is_foreign = is_foreign or is_foreign_notice(message)
         if not is_foreign and _says_all(_get_user_text(message), said_by_user):
             is_users = _is_long_enough(" ".join(parts_to_find))
             return Source(asserted_by="user", message=message.id) if is_users else Source(asserted_by="model")
-        if not by_tool and _contains_all(
-            _get_repository_text(message) if is_foreign else _get_tool_text(message), parts_to_find
-        ):
+        from_tool = message_text(message) if is_foreign else _get_tool_text(message)
+        # Of messages that came with the repository, the notice after them is clio's own.
+        if not by_tool and not is_foreign_notice(message) and _contains_all(from_tool, parts_to_find):
             by_tool = message.id
     return Source(asserted_by="tool", message=by_tool) if by_tool else Source(asserted_by="model")
 
@@ -101,11 +99,6 @@ def _get_tool_text(message: Message) -> str:
         return ""
     is_repetition = message.name == "memory_operations" and message.content.startswith(_SAVING_ANSWERS)
     return "" if is_repetition else message.content
-
-
-def _get_repository_text(message: Message) -> str:
-    """Return the text of a message that came with the repository, "" for clio's own notice after such messages."""
-    return "" if is_foreign_notice(message) else message_text(message)
 
 
 def _get_user_text(message: Message) -> str:
@@ -141,13 +134,13 @@ def _says_all(text: str, parts: Sequence[str]) -> bool:
     folded = folded if len(folded) == len(plain) else plain.lower()
     if len(folded) != len(plain):
         return False
-    return all(_is_partly_own(folded, own, part, FILLER) for part in parts)
+    return all(_is_partly_own(folded, own, part) for part in parts)
 
 
-def _is_partly_own(text: str, own: str, part: str, mark: str) -> bool:
+def _is_partly_own(text: str, own: str, part: str) -> bool:
     start = text.find(part)
     while start >= 0:
-        if own[start : start + len(part)].strip(f"{mark} "):
+        if own[start : start + len(part)].strip(f"{FILLER} "):
             return True
         start = text.find(part, start + 1)
     return False
@@ -156,10 +149,6 @@ def _is_partly_own(text: str, own: str, part: str, mark: str) -> bool:
 def _is_long_enough(text: str) -> bool:
     """Whether a text is in a message of the user hardly by chance. Not all scripts put spaces between words."""
     return len(text) >= MIN_USER_CHARS and (not text.isascii() or len(text.split()) >= _MIN_USER_WORDS)
-
-
-def _normalize_texts(texts: Iterable[str]) -> list[str]:
-    return [found for text in texts if (found := _normalize_text(text))]
 
 
 def _normalize_text(text: str) -> str:
@@ -233,7 +222,8 @@ def add_entry(memory: MemorySystem, call: MemoryCall, provenance: Provenance) ->
     if added.record.kind not in PROJECT_KINDS:  # it is known as a fact, and confirms that
         return _report_saved(memory, added, provenance)
     text = _added_text(added, provenance) + _warn_of_missing_files(memory, call)
-    return ToolOutput(text=text, summary=_added_summary(added))
+    summary = _describe_saved_as(added.record.id) if added.is_new else tr("confirmed {id}", id=added.record.id)
+    return ToolOutput(text=text, summary=summary)
 
 
 def _refuse_useless(call: MemoryCall) -> None:
@@ -337,9 +327,7 @@ def overview(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
             summary=tr("nothing found"),
         )
     records.sort(key=lambda record: -record.updated)
-    shown = records[:_SHOWN_MEMORIES]
-    labels = label_memories(memory, shown)
-    lines = [_render_record_line(record, labels.get(record.id, ""), _ENTRY_CHARS) for record in shown]
+    lines = _render_lines(memory, records[:_SHOWN_MEMORIES], _ENTRY_CHARS)
     left = len(records) - len(lines)
     more = [f"… and {left:,} more; a query or a kind narrows it"] if left else []
     text = "\n".join([MEMORIES_ARE_DATA, *lines, *more])
@@ -362,13 +350,9 @@ def prune_entries(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     if not pruned.removed:
         text = f"Nothing to prune: no memory is {bounds}; {format_count(pruned.kept, 'memory')} kept."
         return ToolOutput(text=text, summary=tr("nothing to prune"))
-    return ToolOutput(text="\n".join(_pruned_lines(pruned, bounds)), summary=_pruned_summary(pruned))
-
-
-def report_stats(memory: MemorySystem) -> ToolOutput:
-    """Return numbers and sizes of all memories in a few lines."""
-    stats = memory.store.stats()
-    return ToolOutput(text=_stats_text(stats), summary=format_count(stats.total, "memory"))
+    would = tr("{memories} would be archived", memories=tr_count(len(pruned.removed), "memory"))
+    summary = would if pruned.dry_run else _describe_removed(pruned.removed)
+    return ToolOutput(text="\n".join(_pruned_lines(pruned, bounds)), summary=summary)
 
 
 def describe_memory(record: MemoryRecord) -> str:
@@ -453,10 +437,6 @@ def _added_text(added: Saved, provenance: Provenance) -> str:
     return text
 
 
-def _added_summary(added: Saved) -> str:
-    return _describe_saved_as(added.record.id) if added.is_new else tr("confirmed {id}", id=added.record.id)
-
-
 def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
     count = format_count(len(pruned.removed), "memory")
     verb = "is" if len(pruned.removed) == 1 else "are"
@@ -472,13 +452,9 @@ def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
     return [head, *shown, *([f"… and {left:,} more"] if left else [])]
 
 
-def _pruned_summary(pruned: Pruned) -> str:
-    if pruned.dry_run:
-        return tr("{memories} would be archived", memories=tr_count(len(pruned.removed), "memory"))
-    return _describe_removed(pruned.removed)
-
-
-def _stats_text(stats: MemoryStats) -> str:
+def report_stats(memory: MemorySystem) -> ToolOutput:
+    """Return numbers and sizes of all memories in a few lines."""
+    stats = memory.store.stats()
     kinds = ", ".join(format_count(count, kind) for kind, count in stats.counts.items() if count)
     lines = [
         f"{format_count(stats.total, 'memory')}{f': {kinds}' if kinds else ''}; {stats.archived:,} archived; "
@@ -490,7 +466,7 @@ def _stats_text(stats: MemoryStats) -> str:
     ]
     if stats.newest:
         lines.append(f"Oldest confirmation {format_day(stats.oldest)}, newest {format_day(stats.newest)}.")
-    return "\n".join(line for line in lines if line)
+    return ToolOutput(text="\n".join(filter(None, lines)), summary=format_count(stats.total, "memory"))
 
 
 def _format_counts(title: str, counts: Iterable[tuple[str, int]]) -> str:
@@ -553,13 +529,12 @@ def search_notes(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     found = {hit.id for hit in hits if hit.id}
     labels = label_memories(memory, [one for one in memory.store.records(PROJECT_KINDS) if one.id in found])
     room = min(_FOUND_CHARS, _ALL_FOUND_CHARS // len(hits))
-    lines = [_format_hit(hit, labels.get(hit.id, ""), room) for hit in hits]
+    lines: list[str] = []
+    for hit in hits:
+        name = " ".join(f"{hit.kind} {hit.id or _printable_key(hit.key)}".split())
+        label = f" [{labels[hit.id]}]" if hit.id in labels else ""
+        lines.append(f"- {name}: {truncate_line(hit.text, room)}{label}")
     return ToolOutput(text="\n".join(lines), summary=tr("{count} found", count=len(hits)))
-
-
-def _format_hit(hit: Hit, label: str, room: int) -> str:
-    name = " ".join(f"{hit.kind} {hit.id or _printable_key(hit.key)}".split())
-    return f"- {name}: {truncate_line(hit.text, room)}" + (f" [{label}]" if label else "")
 
 
 def _printable_key(key: str) -> str:
@@ -749,57 +724,51 @@ def render_remembered(done: Saved, scope: Scope) -> str:
     """Return what happened to a memory, with its id and that of a memory it was merged with or replaced."""
     record, old = done.record, done.other
     where = "for this project" if scope == "project" else "for the user, in all projects"
-    id = shorten_record_id(record)
+    id, text = shorten_record_id(record), truncate_line(record.content, _OLD_CHARS)
+    saved = f"Remembered as {id} ({record.kind}, {where})"
+    other = f"{shorten_record_id(old)} “{truncate_line(old.content, _OLD_CHARS)}”" if old else ""
     match done.action:
         case "merged" if done.is_repetition:
-            return f"Saved in this session already, as {id}: {truncate_line(record.content, _OLD_CHARS)}"
+            return f"Saved in this session already, as {id}: {text}"
         case "merged" | "confirmed":
-            return f"Already known as {id}, and confirmed: {truncate_line(record.content, _OLD_CHARS)}"
+            return f"Already known as {id}, and confirmed: {text}"
         case "superseded" if old:
-            replaced = f"{shorten_record_id(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
-            return f"Remembered as {id} ({record.kind}, {where}) and replaces {replaced}; history shows the old one."
+            return f"{saved} and replaces {other}; history shows the old one."
         case "dropped" if old and old.kind == "preference" and is_lasting(old):
-            existing = f"{shorten_record_id(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
             return (
-                f"Not remembered: {existing} was stated by the user and stays as it is; only a statement of the user "
+                f"Not remembered: {other} was stated by the user and stays as it is; only a statement of the user "
                 "replaces it."
             )
         case "variant" | "replaced_variant" | "dropped" if old:
-            existing = f"{shorten_record_id(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
             outcome = "Not remembered" if done.action == "dropped" else f"Saved only as a variant, {id}"
             return (
-                f"{outcome}: {existing} contradicts it with higher confidence and stays. If you are certain, ask the "
+                f"{outcome}: {other} contradicts it with higher confidence and stays. If you are certain, ask the "
                 "user which is right; a statement of the user replaces it."
             )
         case "kept_both" if old:
-            other = f"{shorten_record_id(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
-            return (
-                f"Remembered as {id} ({record.kind}, {where}) beside {other}, which is similar; if they "
-                "mean the same, forget one."
-            )
+            return f"{saved} beside {other}, which is similar; if they mean the same, forget one."
         case _:
-            saved = truncate_line(record.content, _OLD_CHARS)
-            return f"Remembered as {id} ({record.kind}, {where}): “{saved}”."
+            return f"{saved}: “{text}”."
 
 
 def render_recalled(memory: HasStore, found: Sequence[Ranked]) -> str:
-    """Return recalled memories, one per line, of bounded length: id, type, day, text, and notes on it."""
+    """Return recalled memories, one per line."""
     shown = [hit.record for hit in found[:_SHOWN_MEMORIES]]
     room = min(max(_ALL_CHARS // len(shown), _LEAST_CHARS), _MOST_CHARS)
-    labels = label_memories(memory, shown)
-    lines = [_render_record_line(record, labels.get(record.id, ""), room) for record in shown]
-    left = len(found) - len(shown)
-    return "\n".join(
-        [MEMORIES_ARE_DATA, *lines, *([f"… and {left:,} more; a query or a type narrows it"] if left else [])]
-    )
+    lines = [MEMORIES_ARE_DATA, *_render_lines(memory, shown, room)]
+    if left := len(found) - len(shown):
+        lines.append(f"… and {left:,} more; a query or a type narrows it")
+    return "\n".join(lines)
 
 
 def render_compacted(done: Compacted) -> str:
     """Return the result of compaction as a sentence."""
     if not done.removed:
-        return f"Nothing to compact: {_count_memories(done.remaining)}, none expired, no duplicates."
+        return f"Nothing to compact: {format_count(done.remaining, 'memory')}, none expired, no duplicates."
     same = f", {done.merged:,} of them the same as another" if done.merged else ""
-    return f"Archived {_count_memories(done.removed)}{same}; {done.remaining:,} kept. /memory undo restores them."
+    return (
+        f"Archived {format_count(done.removed, 'memory')}{same}; {done.remaining:,} kept. /memory undo restores them."
+    )
 
 
 def shorten_record_id(record: MemoryRecord) -> str:
@@ -825,13 +794,15 @@ def _convert_error(error: UserError) -> ToolRetry:
     return ToolRetry(cause, "recall shows the ids") if "/memory" in step else ToolRetry(error.message)
 
 
-def _render_record_line(record: MemoryRecord, label: str, room: int) -> str:
-    return f"- {_describe_with_date(record)}: {truncate_line(record.line, room)}" + (f" [{label}]" if label else "")
-
-
-def _describe_with_date(record: MemoryRecord) -> str:
-    state = "" if record.is_live else ", no longer so"
-    return f"{shorten_record_id(record)} ({record.kind}, {format_day(record.updated)}{state})"
+def _render_lines(memory: HasStore, records: Sequence[MemoryRecord], room: int) -> list[str]:
+    """Return a line of each memory, of bounded length: id, kind, day, text, and remarks on it."""
+    labels = label_memories(memory, records)
+    return [
+        f"- {shorten_record_id(record)} ({record.kind}, {format_day(record.updated)}"
+        f"{'' if record.is_live else ', no longer so'}): {truncate_line(record.line, room)}"
+        f"{f' [{labels[record.id]}]' if record.id in labels else ''}"
+        for record in records
+    ]
 
 
 def _describe_no_match(store: MemoryStore, call: MemoryCall) -> str:
@@ -841,7 +812,7 @@ def _describe_no_match(store: MemoryStore, call: MemoryCall) -> str:
     kind = f" of type {call.type}" if call.type else ""
     reason = " shares a word with that" if call.query else " is there"
     return (
-        f"No memory{kind}{reason}, of {_count_memories(total)}; recall without type searches all kinds, "
+        f"No memory{kind}{reason}, of {format_count(total, 'memory')}; recall without type searches all kinds, "
         "search_sessions earlier sessions."
     )
 
@@ -861,10 +832,6 @@ def _memory_candidates(memory: MemorySystem, query: str) -> str:
     ]
     listed = "; ".join(near[:6])
     return f"; nearest matches: {listed}" if listed else "; no memory shares a word with the query"
-
-
-def _count_memories(number: int) -> str:
-    return format_count(number, "memory")
 
 
 _ACTION_SUMMARIES = {
