@@ -70,10 +70,6 @@ def _no_summary() -> str:
     return ""
 
 
-def _unchanged(text: str) -> str:
-    return text
-
-
 class SubagentMemory:
     """The memory of one sub-agent: limits and project memory in its prompt, and what is recalled for its task."""
 
@@ -138,7 +134,7 @@ class MemorySystem:
         *,
         incognito: bool,
         ltm: bool,
-        redact: Callable[[str], str] = _unchanged,
+        redact: Callable[[str], str] = lambda text: text,
         clock: Callable[[], float] = time.time,
         start: Path | None = None,
         home: Path | None = None,

@@ -76,10 +76,10 @@ def find_source(parts: Sequence[str], messages: Sequence[Message], about: Sequen
     about: what the text is said to apply to, such as the error that it solves; the text is only the user's if their
         message contains that, too.
     """
-    parts_to_find = list(filter(None, map(_normalize_text, parts)))
+    parts_to_find = [text for text in map(_normalize_text, parts) if text]
     if not parts_to_find:
         return Source(asserted_by="model")
-    said_by_user = [*parts_to_find, *filter(None, map(_normalize_text, about))]
+    said_by_user = [*parts_to_find, *(text for text in map(_normalize_text, about) if text)]
     by_tool, is_foreign = "", False
     for message in reversed(messages[-_MAX_MESSAGES_SEARCHED:]):
         is_foreign = is_foreign or is_foreign_notice(message)

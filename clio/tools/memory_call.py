@@ -410,7 +410,8 @@ def parse_memory_call(args: MemoryArgs) -> MemoryCall:
     parameters that set the same field to different values.
     """
     asked = _parse_operation(str(args.operation))
-    raw = _get_given_parameters(args)
+    parameters = {name.rstrip("_"): getattr(args, name) for name in args.__struct_fields__ if name != "operation"}
+    raw = {name: value for name, value in parameters.items() if value is not None}
     operation, raw = _resolve_operation(asked, raw)
     values: dict[str, Any] = {}
     used: set[str] = set()
@@ -496,11 +497,6 @@ def _parse_operation(text: str) -> MemoryOperation:
         near += [name for name in difflib.get_close_matches(name_asked, MEMORY_OPERATIONS, n=3) if name not in near]
     hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(LISTED_OPERATIONS)}"
     raise WrongArguments(f"memory_operations has no operation {text!r}", hint)
-
-
-def _get_given_parameters(args: MemoryArgs) -> dict[str, Any]:
-    found = {name.rstrip("_"): getattr(args, name) for name in args.__struct_fields__ if name != "operation"}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _is_empty(value: Any) -> bool:

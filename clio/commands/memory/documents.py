@@ -130,7 +130,8 @@ def refresh_documents(ctx: CommandContext, argument: str) -> CommandResult:
 
 def _refresh_documents(ctx: CommandContext, sources: "Sequence[DocumentSource]", track: WorkControl) -> CommandResult:
     refresh = ctx.memory.documents.refresh
-    files = [_list_current_files(ctx, source) for source in sources]
+    paths = [(ctx.loaded.project / source.path).resolve() for source in sources]
+    files = [_list_document_files(ctx, path) if path.exists() else [] for path in paths]
     done = [
         refresh(source, inside, stop=track.is_stopped, tell=tell)
         for source, inside, tell in zip(sources, files, _split_progress(files, track), strict=True)
@@ -209,11 +210,6 @@ def _list_document_files(ctx: CommandContext, path: Path) -> list[Path]:
     return [root / name for name in names if not name.startswith(".clio/")]
 
 
-def _list_current_files(ctx: CommandContext, source: "DocumentSource") -> list[Path]:
-    path = (ctx.loaded.project / source.path).resolve()
-    return _list_document_files(ctx, path) if path.exists() else []
-
-
 def _describe_added(result: "SourceUpdate") -> str:
     source = result.source
     head = tr(
@@ -269,10 +265,6 @@ def _make_source_data(source: "DocumentSource") -> dict[str, object]:
     return {"path": source.path, "files": list(source.files), "added": source.added}
 
 
-def _suggest_files(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    return suggest_paths(argument.rpartition(" ")[2])
-
-
 def _suggest_added(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     if ctx.config.incognito:
         return ()
@@ -296,7 +288,7 @@ DOCS = (
                 argument="PATH…",
                 summary=mark("add files or folders: text, Markdown, code"),
                 handler=add_documents,
-                suggest_word=_suggest_files,
+                suggest_word=lambda ctx, argument: suggest_paths(argument.rpartition(" ")[2]),
             ),
             Command(
                 name="remove",
@@ -427,18 +419,15 @@ def _find_note(ctx: CommandContext, argument: str, verb: str) -> MemoryRecord:
     note = ctx.memory.store.get_note(key)
     if note is None:
         known = [other.key for other in ctx.memory.store.notes()]
-        hint = suggest_name(key, known) if len(known) <= 20 else _suggest_nearest_key(key, known)
+        hint = suggest_name(key, known)
+        if len(known) > 20 and not hint.startswith("did you mean"):
+            hint = tr("/note list shows the keys")
         raise UserError(
             tr("There is no note {key!r}; {hint}", key=key, hint=hint)
             if known
             else tr("There is no note {key!r}, nor any other", key=key)
         )
     return note
-
-
-def _suggest_nearest_key(key: str, known: list[str]) -> str:
-    hint = suggest_name(key, known)
-    return hint if hint.startswith("did you mean") else tr("/note list shows the keys")
 
 
 def _describe_stored(ctx: CommandContext, key: str, text: str) -> CommandResult:

@@ -54,7 +54,6 @@ from clio.memory.consolidation.learner import find_statements, save_statements
 from clio.memory.preferences.foreign_statements import detect_language
 from clio.memory.preferences.preferences import stance_of
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference
-from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import (
     PROJECT_KINDS,
@@ -142,7 +141,9 @@ def recall_typed_memories(ctx: CommandContext, argument: str) -> CommandResult:
         found = memories.recall("", limit, types)
     owners: list[Scope] = [memories.scope_of(hit.record.id) for hit in found]
     data = [
-        make_record_data(hit.record, owner) | _make_signal_data(hit) for hit, owner in zip(found, owners, strict=True)
+        make_record_data(hit.record, owner)
+        | {"rank": hit.score, "hits": hit.hits, "similarity": hit.similarity, "recency": hit.recency}
+        for hit, owner in zip(found, owners, strict=True)
     ]
     if not found:
         return CommandResult(text=_describe_no_match(memories.count(), given.text), data=data)
@@ -422,10 +423,6 @@ def _make_row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, 
     age = format_short_age(time.time(), record.updated)
     text = tr("other sources say: {content}", content=record.content) if record.is_variant else record.content
     return (get_short_id(record), record.kind, owner, text, age, "≠" if is_stale else "")
-
-
-def _make_signal_data(hit: Ranked) -> dict[str, float]:
-    return {"rank": hit.score, "hits": hit.hits, "similarity": hit.similarity, "recency": hit.recency}
 
 
 def _describe_no_match(counts: dict[Scope, int], query: str) -> str:

@@ -21,7 +21,7 @@ from clio.commands.memory.memory_text import (
 from clio.commands.session_table import compute_unique_id_length, format_title
 from clio.errors import UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
-from clio.memory.store.record import PROJECT_KINDS, MemoryRecord, Provenance
+from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 from clio.memory.store.versions import Version
 from clio.storage.files import make_ignored_folder, write_atomic
 from clio.text.formatting import format_bytes
@@ -223,7 +223,7 @@ def _make_version_data(version: Version) -> dict[str, Any]:
         "since": version.since,
         "until": version.until,
         "because": version.because,
-        "by": _format_speaker(record.provenance),
+        "by": {"user": "you", "model": tr("the model"), "tool": "a tool", "": ""}[record.author],
     }
 
 
@@ -231,10 +231,6 @@ def _format_text(record: MemoryRecord) -> str:
     """Return the text of a memory, without its files."""
     line = structs.replace(record, examples=(), rivals=()).line
     return record.content if line == " ".join(record.content.split()) else line
-
-
-def _format_speaker(provenance: Provenance | None) -> str:
-    return {"user": "you", "model": tr("the model"), "tool": "a tool"}[provenance.asserted_by] if provenance else ""
 
 
 def _make_reference_data(id: str | None, records: dict[str, MemoryRecord]) -> dict[str, str] | None:

@@ -110,7 +110,9 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
         (record, memory.store.scope_of(record.id))
         for record in sort_newest_first(memory.store.records(with_notes=False))
     ]
-    chosen = [(record, owner) for record, owner in known if record.kind in kinds and scope in (None, owner)]
+    chosen: list[tuple[MemoryRecord, Scope]] = [
+        (record, owner) for record, owner in known if record.kind in kinds and scope in (None, owner)
+    ]
     freshness = memory.store.freshness([record for record, _ in chosen])
     # The state of the work, which clio writes itself before a trim, is no memory of the user's; `/note list` shows it.
     all_notes = [note for note in memory.store.notes() if note.key != PROGRESS_KEY]

@@ -179,13 +179,11 @@ class Work:
         """Let no other call change memories of this owner until the transaction ends."""
         if owner in self.locked:
             return
-        self.connection.execute("select pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, _hash_owner(owner)))
+        self.connection.execute(
+            "select pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, 1 + zlib.crc32(owner.encode()) % 0x7FFF_FFFE)
+        )
         self.locked.add(owner)
         self.found.clear()  # others may have changed it meanwhile
-
-
-def _hash_owner(owner: str) -> int:
-    return 1 + zlib.crc32(owner.encode()) % 0x7FFF_FFFE
 
 
 class _Records(Mapping[str, MemoryRecord]):
@@ -336,7 +334,7 @@ class _DatabaseLog(ChangeLog):
                     self._owner_name,
                     self._work.member,
                     sorted(ids | change.ended.keys()),
-                    _without_nul(named.what),
+                    named.what.replace("\x00", "�"),
                     group,
                     msgspec.json.encode(named).decode(),
                 ),
@@ -356,10 +354,6 @@ class _Id(msgspec.Struct):
 
 def _read_ids(raw: msgspec.Raw) -> list[_Id]:
     return decode_json(raw, type=list[_Id]) if bytes(raw) else []
-
-
-def _without_nul(text: str) -> str:
-    return text.replace("\x00", "�")
 
 
 class DatabaseTypedStore(TypedStore):

@@ -40,7 +40,6 @@ def import_records(
     owner: str,
     redact: Redact,
     clock: Callable[[], float],
-    progress: Callable[[int], None] = lambda done: None,
 ) -> Imported:
     """Add memories with their ids, times and authors; what is there already stays as it is.
 
@@ -56,7 +55,6 @@ def import_records(
 
         one = database.write(add)
         done = Imported(added=done.added + one.added, known=done.known + one.known)
-        progress(done.added + done.known)
     return done
 
 
@@ -78,18 +76,16 @@ def _import_batch(work: Work, batch: Sequence[MemoryRecord], owner: str, clock: 
         if (record.is_live and not record.is_variant and (record.kind, text) in texts) or known == (owner, text):
             continue
         if known is not None:
-            record = structs.replace(record, id=_make_other_id(record))
+            # Short handles of two projects may be the same.
+            is_project = record.kind in PROJECT_KINDS
+            other = f"{record.id[:2]}{new_id().replace('-', '')[-12:]}" if is_project else new_id()
+            record = structs.replace(record, id=other)
         ids[record.id] = (owner, text)
         if record.is_live:
             texts.add((record.kind, text))
         new.append(record)
     store.put(f"imported {format_count(len(new), 'memory')}", new)
     return Imported(added=len(new), known=len(batch) - len(new))
-
-
-def _make_other_id(record: MemoryRecord) -> str:
-    """Return another id for a memory whose id belongs to another one, as short handles of two projects may."""
-    return f"{record.id[:2]}{new_id().replace('-', '')[-12:]}" if record.kind in PROJECT_KINDS else new_id()
 
 
 def _split(records: list[MemoryRecord], size: int) -> Iterator[list[MemoryRecord]]:

@@ -395,13 +395,13 @@ def has_path(text: str) -> bool:
     return any(found[0].lower() not in _NO_PATH for found in _PATH.finditer(text))
 
 
-def strength_of(clause: Clause, strength: Strength = "plain") -> Strength:
-    """Return "policy" if the words of a demand or the heading of its list say that it is permanent, else `strength`."""
+def strength_of(clause: Clause) -> Strength:
+    """Return "policy" if the words of a demand or the heading of its list say that it is permanent, else "plain"."""
     if TASK_HEADING.search(clause.sentence.heading):
-        return strength
+        return "plain"
     if clause.in_rules or clause.is_demanded:
         return "policy"
-    return "policy" if clause.is_standing or LASTING_WORDS.search(clause.line) else strength
+    return "policy" if clause.is_standing or LASTING_WORDS.search(clause.line) else "plain"
 
 
 def text_before(clause: Clause) -> str:

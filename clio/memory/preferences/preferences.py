@@ -535,7 +535,7 @@ def lifted_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Frag
     )
 
 
-def stated_limits_fragment(limits: Sequence[str], lifted: Sequence[str], source: str) -> Fragment | None:
+def stated_limits_fragment(limits: Sequence[str], lifted: Sequence[str]) -> Fragment | None:
     """Return the prompt text of limits of this session that are not saved, and of those revoked; None without any."""
     held = [_STATED, *(f"- {make_inert_line(limit)}" for limit in limits)] if limits else []
     gone = [_UNDONE, *(f"- {make_inert_line(limit)}" for limit in lifted)] if lifted else []
@@ -544,7 +544,7 @@ def stated_limits_fragment(limits: Sequence[str], lifted: Sequence[str], source:
     return Fragment(
         name="stated_limits",
         text="\n".join([*held, *gone]),
-        source=source,
+        source="this conversation",
         reason="stated in this conversation",
         cap_tokens=LIMITS_CAP_TOKENS,
         whole=True,

@@ -248,12 +248,11 @@ def _style(
     moved = find_style_shifts(recent[0].values, values) if recent else []
     present = Snapshot(at=now, values=dict(values))
     if moved:
-        lines = [f"Preferred style of answers ({name}) changed: {_format_change(*change)}." for change in moved]
+        lines = [
+            f"Preferred style of answers ({name}) changed: {value.replace('_', ' ')} from {before:.1f} to {after:.1f}."
+            for value, before, after in moved
+        ]
         return (present,), lines
     if not recent or now - recent[-1].at >= _SNAPSHOT_DAYS * DAY_S:
         return (*recent, present), []
     return recent, []
-
-
-def _format_change(name: str, before: float, after: float) -> str:
-    return f"{name.replace('_', ' ')} from {before:.1f} to {after:.1f}"

@@ -14,7 +14,7 @@ A plain list contains the keywords. Values in the file replace the built-in ones
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -320,25 +320,13 @@ MAX_CHARS = 4_000
 """Number of characters of a request that are examined, half of them at the end: pasted text is in the middle."""
 _MIN_POINTS = 2.0
 _OPENING_CHARS, _OPENING_BONUS = 40, 1.5
-_FILES_CAP = 1.0
 
 _FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
-_SUFFIXES = {
-    "coding": frozenset("py js ts tsx jsx go rs java kt c h cc cpp hpp rb php swift cs sql sh pm pl".split()),
-    "writing": frozenset("md rst adoc txt tex".split()),
-}
 
 
-def detect_task_type(text: str, book: TaskTypes, recent_files: Sequence[str] = ()) -> str | None:
-    """Return the name of a request's task type; None if its words do not show one clearly.
-
-    recent_files: paths the last steps read or changed; they break a tie and never decide alone.
-    """
-    points = _points(text, book)
-    for name, more in _of_files(recent_files).items():
-        if name in points:
-            points[name] += more
-    ranked = sorted(points.items(), key=lambda pair: -pair[1])
+def detect_task_type(text: str, book: TaskTypes) -> str | None:
+    """Return the name of a request's task type; None if its words do not show one clearly."""
+    ranked = sorted(_points(text, book).items(), key=lambda pair: -pair[1])
     if not ranked or ranked[0][1] < _MIN_POINTS or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
         return None
     return ranked[0][0]
@@ -367,15 +355,3 @@ def _points(text: str, book: TaskTypes) -> dict[str, float]:
         if hits:
             points[name] = points.get(name, 0.0) + 2.0 * hits
     return points
-
-
-def _of_files(paths: Sequence[str]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for path in paths[-10:]:
-        pure = PurePath(path)
-        suffix = pure.suffix.lstrip(".").lower()
-        is_test = "test" in pure.name.lower() or any(part.lower() in ("test", "tests") for part in pure.parts[:-1])
-        kinds = [name for name, suffixes in _SUFFIXES.items() if suffix in suffixes]
-        for name in ["testing"] if is_test and kinds == ["coding"] else kinds:
-            found[name] = min(found.get(name, 0.0) + 0.25, _FILES_CAP)
-    return found

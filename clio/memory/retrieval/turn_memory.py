@@ -467,7 +467,7 @@ class TurnMemory:
         new = [one.text for one in self.session_limits if not one.is_lifted and one.text not in told]
         lifted = [one.text for one in self.session_limits if one.is_lifted and one.text in told]
         self._told_session_limits = (told | set(new)) - set(lifted)
-        return stated_limits_fragment(new, lifted, "this conversation")
+        return stated_limits_fragment(new, lifted)
 
     @property
     def scenario(self) -> str | None:
@@ -521,7 +521,7 @@ class TurnMemory:
         items, self.items = self.items, []  # the report of the turn must not change
         limits = self._make_limit_changes()
         held = [one.text for one in self.session_limits if not one.is_lifted]
-        session_limits = stated_limits_fragment(held, (), "this conversation")
+        session_limits = stated_limits_fragment(held, ())
         self._told_session_limits |= set(held)
         tastes = self._make_tastes()
         self.items = items

@@ -721,15 +721,16 @@ class MemoryStore:
 
     def undo(self) -> str:
         """Undo the last change of either scope; return a sentence that names it."""
-        return undo_last(self.logs, self.revert, self._was_made)
+        return undo_last(
+            self.logs,
+            self.revert,
+            lambda change: change.store == "session" or self._store_of(change).was_made(change),
+        )
 
     def revert(self, change: Change) -> None:
         """Undo a change of any memory. Raises UserError if it was changed since."""
         if change.store != "session":
             self._store_of(change).revert(change)
-
-    def _was_made(self, change: Change) -> bool:
-        return change.store == "session" or self._store_of(change).was_made(change)
 
     def _store_of(self, change: Change) -> "TypedStore | LongTermMemory | Notes":
         if change.store == "memory":

@@ -503,7 +503,9 @@ class TeamFolder:
         is_known = not opened and len(seen) == len(known)
         self._remember(seen, opened)
         found = Files(
-            statements=self._last.statements if is_known and self._last.statements else _all(seen),
+            statements=self._last.statements
+            if is_known and self._last.statements
+            else tuple(statement for one in seen.values() for statement in one.statements),
             emptied=frozenset(emptied),
             forgotten=frozenset(name for name in _names(self.path / _FORGOTTEN, problems) if NAME.fullmatch(name)),
             months=_months(_names(self.path / _CONFIRMED, problems)),
@@ -659,10 +661,6 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat
         else:
             reason = "it is a symbolic link" if entry.is_symlink() else "it is not a file"
             _note(problems, f"{folder.name}/{entry.name}", reason)
-
-
-def _all(seen: dict[str, _Seen]) -> tuple[Statement, ...]:
-    return tuple(statement for one in seen.values() for statement in one.statements)
 
 
 def _names(folder: Path, problems: list[Problem]) -> list[str]:

@@ -65,7 +65,7 @@ def find_ignore_problem(project: Path) -> Rule | None:
             file=source if inside else ".gitignore",
             lines=_INSIDE[1:] if inside else _OUTSIDE,
         )
-    if _is_repository(project) and _rule(project, _PRIVATE) is None:
+    if _git(project, "rev-parse", "--is-inside-work-tree") is not None and _rule(project, _PRIVATE) is None:
         return Rule(file=f"{FOLDER_NAME}/.gitignore", lines=_INSIDE)
     return None
 
@@ -97,10 +97,6 @@ def _rule(project: Path, path: str) -> tuple[str, str, str] | None:
     if len(parts) < 4 or parts[2].startswith("!"):
         return None
     return parts[0], parts[1], parts[2]
-
-
-def _is_repository(project: Path) -> bool:
-    return _git(project, "rev-parse", "--is-inside-work-tree") is not None
 
 
 def _git(project: Path, *words: str, given: str = "") -> str | None:
