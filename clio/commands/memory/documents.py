@@ -1,8 +1,8 @@
 """/docs and /note: documents for recall, and keyed notes in this project."""
 
 import time
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,6 @@ from clio.errors import ClioError, UserError
 from clio.memory.store.record import MemoryDraft, MemoryRecord
 from clio.storage.locks import error_cause
 from clio.text.translation import mark, tr, tr_count
-from clio.threads import ProgressCallback
 from clio.tools.files.file_index import list_files
 
 if TYPE_CHECKING:
@@ -54,21 +53,38 @@ def add_documents(ctx: CommandContext, argument: str) -> CommandResult:
     if not paths:
         return make_refusal(tr("Which document? Write /docs add PATH, a file or a folder; ignored files are left out"))
     found = [_resolve_path(ctx, text) for text in paths]  # raises for a missing one before any is read
-    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _add_documents(ctx, found, track)))
-
-
-def _add_documents(ctx: CommandContext, paths: Sequence[Path], track: WorkControl) -> CommandResult:
     add = ctx.memory.documents.add
-    files = [_list_document_files(ctx, path) for path in paths]
-    done = [
-        add(path, inside, stop=track.is_stopped, tell=tell)
-        for path, inside, tell in zip(paths, files, _split_progress(files, track), strict=True)
-        if not track.is_stopped()
-    ]
     return CommandResult(
-        text=_join_sentences(ctx, map(_describe_added, done)) or tr(_STOPPED),
+        follow_up=LongWork(label=READING, work=lambda track: _read_documents(ctx, add, found, _describe_added, track))
+    )
+
+
+def _read_documents(
+    ctx: CommandContext,
+    read: "Callable[..., SourceUpdate]",
+    sources: "Sequence[Path] | Sequence[DocumentSource]",
+    describe: "Callable[[SourceUpdate], str]",
+    track: WorkControl,
+) -> CommandResult:
+    """Read the files of each source, all with one progress bar."""
+    paths = [one if isinstance(one, Path) else (ctx.loaded.project / one.path).resolve() for one in sources]
+    files = [_list_document_files(ctx, path) if path.exists() else [] for path in paths]
+    total, before = sum(map(len, files)), 0
+    done: list[SourceUpdate] = []
+    for source, inside in zip(sources, files, strict=True):
+        if track.is_stopped():
+            break
+        tell = partial(_report_progress, track, before, total)
+        done.append(read(source, inside, stop=track.is_stopped, tell=tell))
+        before += len(inside)
+    return CommandResult(
+        text=_join_sentences(ctx, map(describe, done)) or tr(_STOPPED),
         data=[_make_update_data(result) for result in done],
     )
+
+
+def _report_progress(track: WorkControl, before: int, total: int, done: int, _: int) -> None:
+    track.report_progress(before + done, total)
 
 
 @requires_memory
@@ -87,12 +103,11 @@ def list_documents(ctx: CommandContext, argument: str) -> CommandResult:
     for source in sources:
         passages = documents.count_passages(source)
         changed, unread = documents.state(source)
-        state = ", ".join(
-            [
-                *([tr("{changed} changed", changed=changed)] if changed else []),
-                *([tr("{unread} not read yet", unread=unread)] if unread else []),
-            ]
+        counts = (
+            tr("{changed} changed", changed=changed) if changed else "",
+            tr("{unread} not read yet", unread=unread) if unread else "",
         )
+        state = ", ".join(filter(None, counts))
         rows.append(
             (source.path, str(len(source.files)), str(passages), format_date(source.added), state or tr("up to date"))
         )
@@ -125,29 +140,12 @@ def refresh_documents(ctx: CommandContext, argument: str) -> CommandResult:
     sources = [documents.find(path) for path in named] if named else documents.sources()
     if not sources:
         return CommandResult(text=tr("No documents; `/docs add PATH` adds a file or a folder."), data=[])
-    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _refresh_documents(ctx, sources, track)))
-
-
-def _refresh_documents(ctx: CommandContext, sources: "Sequence[DocumentSource]", track: WorkControl) -> CommandResult:
-    refresh = ctx.memory.documents.refresh
-    paths = [(ctx.loaded.project / source.path).resolve() for source in sources]
-    files = [_list_document_files(ctx, path) if path.exists() else [] for path in paths]
-    done = [
-        refresh(source, inside, stop=track.is_stopped, tell=tell)
-        for source, inside, tell in zip(sources, files, _split_progress(files, track), strict=True)
-        if not track.is_stopped()
-    ]
+    refresh = documents.refresh
     return CommandResult(
-        text=_join_sentences(ctx, map(_describe_refreshed, done)) or tr(_STOPPED),
-        data=[_make_update_data(result) for result in done],
+        follow_up=LongWork(
+            label=READING, work=lambda track: _read_documents(ctx, refresh, sources, _describe_refreshed, track)
+        )
     )
-
-
-def _split_progress(files: Sequence[Sequence[Path]], track: WorkControl) -> list[ProgressCallback]:
-    """Return a progress callback for each source; all of them advance one progress bar."""
-    total = sum(map(len, files))
-    begins = accumulate(map(len, files[:-1]), initial=0)
-    return [lambda done, _, begin=begin: track.report_progress(begin + done, total) for begin in begins]
 
 
 @requires_memory

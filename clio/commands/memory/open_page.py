@@ -21,7 +21,7 @@ from clio.commands.memory.memory_text import (
 from clio.commands.session_table import compute_unique_id_length, format_title
 from clio.errors import UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
-from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
+from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, MemoryRecord
 from clio.memory.store.versions import Version
 from clio.storage.files import make_ignored_folder, write_atomic
 from clio.text.formatting import format_bytes
@@ -168,7 +168,8 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
         for version in reversed(store.versions()):
             if version.left and version.because != "undone":
                 add(version.record, scope, "archived")
-    found += [_make_note_data(note.key, note.content, note.updated) for note in memory.store.notes()]
+    for note in memory.store.notes():
+        add(note, "project", "live")
     found.sort(key=lambda one: (_STATES.index(one["state"]), -one["confirmed"]))
     changes = [
         {name: getattr(change, name) for name in ("at", "what", "kind", "id", "text", "before", "by", "because")}
@@ -188,13 +189,13 @@ def _make_record_data(ctx: CommandContext, record: MemoryRecord, sessions: dict[
     return {
         "id": record.id,
         "kind": "limit" if record.is_limit else record.kind,
-        "is_named": False,
+        "is_named": bool(record.key),
         "text": _format_text(record),
         "by": describe_author(record),
         "session": sessions.get(session, session),
         "trust": describe_trust(record),
-        "confidence": record.confidence,
-        "importance": record.importance if record.kind in ("fact", "event", "note", "preference") else None,
+        "confidence": None if record.key else record.confidence,
+        "importance": record.importance if record.kind in TYPED_KINDS and not record.key else None,
         "score": record.score,
         "created": record.created,
         "confirmed": record.updated,
@@ -205,15 +206,6 @@ def _make_record_data(ctx: CommandContext, record: MemoryRecord, sessions: dict[
             for path in dict.fromkeys((*record.examples, *record.hashes))
         ],
     }
-
-
-def _make_note_data(key: str, content: str, stored: float) -> dict[str, Any]:
-    return {
-        "id": key, "kind": "note", "is_named": True, "scope": "project", "state": "live", "because": "",
-        "text": content, "by": "unknown", "session": "", "trust": "", "confidence": None, "importance": None,
-        "score": None, "created": stored, "confirmed": stored, "uses": 0, "times": 1, "files": [], "versions": [],
-        "replaced_by": None, "against": None,
-    }  # fmt: skip
 
 
 def _make_version_data(version: Version) -> dict[str, Any]:
