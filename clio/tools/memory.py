@@ -217,8 +217,6 @@ class MemoryTool:
                 return memory_answers.prune_entries(memory, call)
             case "ltm_stats":
                 return memory_answers.report_stats(memory)
-            case "remember":
-                return memory_answers.remember_memory(memory, call, _provenance(call, session.id, messages))
             case "recall" if call.everything and not call.query:
                 return memory_answers.overview(memory, call)
             case "recall" if call.layer or call.at or call.everything:
@@ -233,8 +231,8 @@ class MemoryTool:
                 return memory_answers.report_history(memory, call)
             case "compact":
                 return memory_answers.compact_memories(memory)
-            case _:
-                return memory_answers.add_entry(memory, call, _provenance(call, session.id, messages))
+            case _:  # `remember`, or add_… for one kind of project memory
+                return memory_answers.remember_memory(memory, call, _provenance(call, session.id, messages))
 
     def _recall_sessions(self, call: MemoryCall, session: Session) -> ToolOutput:
         found = self._memory.recall_sessions(

@@ -173,9 +173,12 @@ _MAX_COMPARED = 20
 _ENTRY_CHARS = 200
 
 
-def draft_entry(call: MemoryCall) -> MemoryDraft:
-    """Return the project memory that an add_… call describes, without an id."""
-    kind = ENTRY_KINDS[call.operation]
+def make_draft(call: MemoryCall) -> MemoryDraft:
+    """Return the memory that a call of `remember` or add_… describes. Raises UserError for an unknown type."""
+    kind = ENTRY_KINDS.get(call.operation)
+    if kind is None:
+        type = check_type(call.type or "note")
+        return MemoryDraft(content=call.text, kind=type, importance=call.importance, examples=call.examples)
     return MemoryDraft(
         kind=kind,
         content=call.text or " → ".join(call.steps),
@@ -206,24 +209,6 @@ def get_subject(call: MemoryCall, old: MemoryRecord | None) -> tuple[str, ...]:
         text, impact, path = text or old.content, impact or old.impact, path or old.context
     is_advice = not (call.steps or call.solution)
     return ("" if is_advice else text, impact, path.strip("*/"))
-
-
-def add_entry(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
-    """Save a project memory, or confirm an equal one."""
-    _refuse_useless(call)
-    new = draft_entry(call)
-    known = (entry.line for entry in memory.store.records((new.kind,)))
-    provenance = _without_session_if_repeated(provenance, new.as_record().line, known)
-    try:
-        check_content(call.text or " ".join(call.steps))
-        added = memory.store.add(new, provenance)
-    except UserError as error:
-        raise ToolRetry(error.message) from error
-    if added.record.kind not in PROJECT_KINDS:  # it is known as a fact, and confirms that
-        return _report_saved(memory, added, provenance)
-    text = _added_text(added, provenance) + _warn_of_missing_files(memory, call)
-    summary = _describe_saved_as(added.record.id) if added.is_new else tr("confirmed {id}", id=added.record.id)
-    return ToolOutput(text=text, summary=summary)
 
 
 def _refuse_useless(call: MemoryCall) -> None:
@@ -414,7 +399,7 @@ def _advice_field(entry: MemoryRecord) -> str:
     return "solution" if entry.solution else "text"
 
 
-def _added_text(added: Saved, provenance: Provenance) -> str:
+def _report_added(added: Saved, provenance: Provenance) -> ToolOutput:
     entry = added.record
     if added.action == "restored":
         text = f"Remembered again as {entry.id}, back from the archive with its history."
@@ -434,7 +419,8 @@ def _added_text(added: Saved, provenance: Provenance) -> str:
         )
     if added.is_new and provenance.asserted_by == "tool":
         text += " A tool's result contains it word for word, so it is saved as a quotation."
-    return text
+    summary = _describe_saved_as(entry.id) if added.is_new else tr("confirmed {id}", id=entry.id)
+    return ToolOutput(text=text, summary=summary)
 
 
 def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
@@ -561,29 +547,27 @@ _REMOVED_SHOWN, _REMOVED_CHARS = 3, 80
 
 
 def remember_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
-    """Save a memory. Raises ToolRetry for a text that cannot be saved as this type."""
+    """Save a memory, or confirm an equal one. Raises ToolRetry for a text that cannot be saved as this type."""
     if call.type == "preference" and provenance.asserted_by == "tool":
         raise ToolRetry(
             "this is from a tool's result, not from the user",
             "only the user can state a preference: ask them, or save it as a note",
         )
     _refuse_useless(call)
-    hits = memory.store.peek(call.text, _MAX_COMPARED, call.type or "note")
-    provenance = _without_session_if_repeated(provenance, call.text, (hit.record.content for hit in hits))
     try:
-        done = memory.store.add(
-            MemoryDraft(
-                content=call.text,
-                kind=check_type(call.type or "note"),
-                importance=call.importance,
-                examples=call.examples,
-            ),
-            provenance,
-            scope=cast(Scope, call.scope) if call.scope else None,
-        )
+        draft = make_draft(call)
+        check_content(call.text or " ".join(call.steps))
+        if draft.kind in PROJECT_KINDS:
+            said, known = draft.as_record().line, [entry.line for entry in memory.store.records((draft.kind,))]
+        else:
+            hits = memory.store.peek(call.text, _MAX_COMPARED, draft.kind)
+            said, known = call.text, [hit.record.content for hit in hits]
+        provenance = _without_session_if_repeated(provenance, said, known)
+        done = memory.store.add(draft, provenance, scope=cast(Scope, call.scope) if call.scope else None)
     except UserError as error:
         raise ToolRetry(error.message) from error
-    output = _report_saved(memory, done, provenance)
+    is_entry = done.record.kind in PROJECT_KINDS  # else it may have been known as a fact, and confirm that
+    output = _report_added(done, provenance) if is_entry else _report_saved(memory, done, provenance)
     return structs.replace(output, text=output.text + _warn_of_missing_files(memory, call))
 
 

@@ -377,40 +377,44 @@ def _warn_of_missing_files(ctx: CommandContext, record: MemoryRecord) -> str:
     return tr("; there is no {files} in this project", files=", ".join(map(quote_code, missing)))
 
 
-def _describe_saved(done: Saved, owner: Scope, *, is_default: bool) -> str:
+def _describe_saved(done: Saved, owner: Scope, *, is_default: bool = False) -> str:
     """Return the line that says where a memory was saved, or why it was not.
 
     is_default: the user has not named its kind.
     """
-    text, old = quote_code(shorten_content(done.record)), done.other
-    if done.record.examples:
-        text += tr(" (e.g. {examples})", examples=", ".join(done.record.examples))
-    if done.record.kind == "note":
-        text += tr(" (a note; `--type fact` saves a lasting fact)") if is_default else tr(" (a note)")
-    saved = tr("Saved to {memory_of}: {text}", memory_of=tr(SCOPE_LABELS[owner]), text=text)
+    record, old, certainty = done.record, done.other, ""
+    if record.kind in PROJECT_KINDS:
+        text = _format_saved(record)
+        times = tr("{times} times, ", times=record.times) if record.times > 1 else ""
+        certainty = tr(" ({times}confidence {confidence:.0%})", times=times, confidence=record.confidence)
+    else:
+        text = quote_code(shorten_content(record))
+        if record.examples:
+            text += tr(" (e.g. {examples})", examples=", ".join(record.examples))
+        if record.kind == "note":
+            text += tr(" (a note; `--type fact` saves a lasting fact)") if is_default else tr(" (a note)")
+    verb = tr("Restored") if done.action == "restored" else tr("Saved")
+    saved = tr("{verb} to {memory_of}: {text}", verb=verb, memory_of=tr(SCOPE_LABELS[owner]), text=text)
+    other = quote_code(shorten_content(old)) if old else ""
     match done.action:
         case "merged" | "confirmed":
-            return tr("Confirmed: {text}", text=text)
+            return tr("Confirmed: {text}{certainty}", text=text, certainty=certainty)
         case "superseded" if old:
-            return tr(
-                "{saved} (instead of {content}) · `/memory undo`", saved=saved, content=quote_code(shorten_content(old))
-            )
+            return tr("{saved} (instead of {content}) · `/memory undo`", saved=saved, content=other)
         case "variant" | "replaced_variant" if old:
             return tr(
-                "{saved} as another version; {content} has more confidence · `/memory undo`",
-                saved=saved,
-                content=quote_code(shorten_content(old)),
+                "{saved} as another version; {content} has more confidence · `/memory undo`", saved=saved, content=other
             )
         case "dropped" if old:
             return tr(
                 "Not saved: {content} and three other versions of it have more confidence · `/memory history {id}`",
-                content=quote_code(shorten_content(old)),
+                content=other,
                 id=get_short_id(old),
             )
-        case "kept_both" if old:
-            return tr(
-                "{saved}, alongside {content} · `/memory undo`", saved=saved, content=quote_code(shorten_content(old))
-            )
+        case _ if done.beside or (old and done.action == "kept_both"):
+            # Of a solution, all others to the same error.
+            others = ", ".join(quote_code(one.solution) for one in done.beside[:3]) or other
+            return tr("{saved}, alongside {content} · `/memory undo`", saved=saved, content=others)
         case _:
             return tr("{saved} · `/memory undo`", saved=saved)
 
@@ -499,7 +503,7 @@ def add_memory(ctx: CommandContext, argument: str) -> CommandResult:
         "restored": added.action == "restored",
         "beside": [make_project_memory_data(other) for other in added.beside],
     }
-    return CommandResult(text=_describe_added(added) + _warn_of_missing_files(ctx, added.record), data=data)
+    return CommandResult(text=_describe_saved(added, "project") + _warn_of_missing_files(ctx, added.record), data=data)
 
 
 def _parse_first_kind(word: str) -> Kind | None:
@@ -606,44 +610,11 @@ def _apply_changes(ctx: CommandContext, entry: MemoryRecord, changes: dict[str, 
     )
 
 
-def _describe_added(added: Saved) -> str:
-    entry = added.record
-    saved = _format_saved(entry)
-    if not added.is_new:
-        times = tr("{times} times, ", times=entry.times) if entry.times > 1 else ""
-        return tr(
-            "Confirmed: {saved} ({times}confidence {confidence:.0%})",
-            saved=saved,
-            times=times,
-            confidence=entry.confidence,
-        )
-    text = tr(
-        "{value} to project memory: {saved}",
-        value=tr("Restored") if added.action == "restored" else tr("Saved"),
-        saved=saved,
-    )
-    if added.action == "superseded" and added.other:
-        replaced = quote_code(shorten_content(added.other))
-        return tr("{saved} (instead of {content}) · `/memory undo`", saved=text, content=replaced)
-    if added.beside:
-        text += tr(
-            ", alongside {solution}", solution=", ".join(quote_code(other.solution) for other in added.beside[:3])
-        )
-    return tr("{text} · `/memory undo`", text=text)
-
-
 def _format_saved(entry: MemoryRecord) -> str:
     """Return the memory as it was parsed, so that the user sees a mistake at once."""
     bare = msgspec.structs.replace(entry, context="")
-    where = (
-        ""
-        if entry.kind != "rule"
-        else tr(", for {context}", context=quote_code(entry.context))
-        if _is_bound(entry)
-        else ", everywhere"
-    )
+    where = ""
+    if entry.kind == "rule":
+        is_bound = entry.context not in ("", "*")
+        where = tr(", for {context}", context=quote_code(entry.context)) if is_bound else ", everywhere"
     return f"{quote_code(bare.line)}{where}"
-
-
-def _is_bound(entry: MemoryRecord) -> bool:
-    return entry.context not in ("", "*")

@@ -3,11 +3,10 @@
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import cast
 
 import msgspec
 
-from clio.commands.arguments import ParsedArguments, parse_options, suggest_name
+from clio.commands.arguments import parse_options, suggest_name
 from clio.commands.command import (
     Command,
     CommandContext,
@@ -19,6 +18,7 @@ from clio.commands.command import (
     make_refusal,
     quote_code,
 )
+from clio.commands.memory.edits import parse_scope
 from clio.commands.memory.memory_text import requires_memory, suggest_options
 from clio.commands.session_table import suggest_paths
 from clio.config.paths import display_path
@@ -193,7 +193,8 @@ def import_bundle(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, switches=("--dry-run",), valued=("--scope",))
     if len(given.words) != 1:
         return make_refusal(tr("Which file? Write /memory import PATH, with quotes around a path with spaces"))
-    path, scope, dry_run = Path(given.words[0]).expanduser(), _parse_import_scope(given), "--dry-run" in given.options
+    path, dry_run = Path(given.words[0]).expanduser(), "--dry-run" in given.options
+    scope = parse_scope(given.options.get("--scope"))
     ctx.memory.raise_if_off()
     data = _read_import_file(path)
     if is_bundle(data):
@@ -317,15 +318,6 @@ def _count_rules(bundle: Bundle, scope: Scope | None) -> int:
     """Return how many preferences of the bundle are valid rules or hard limits."""
     part = bundle.memories.user.records if bundle.memories and scope != "project" else ()
     return sum(one.is_live and one.kind == "preference" and (one.explicit or one.is_limit) for one in part)
-
-
-def _parse_import_scope(given: ParsedArguments) -> Scope | None:
-    name = given.options.get("--scope")
-    if name is None:
-        return None
-    if name.lower() not in SCOPES:
-        raise UsageError(tr("--scope is project or user, not {name!r}", name=name))
-    return cast(Scope, name.lower())
 
 
 def _read_import_file(path: Path) -> bytes:

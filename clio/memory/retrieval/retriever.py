@@ -34,7 +34,7 @@ from clio.memory.retrieval.why import Reason, list_reasons
 from clio.memory.store.memory_index import MemoryIndex, Ranked
 from clio.memory.store.memory_index import rank_records as seed_rank
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import PROGRESS_KEY, PROJECT_KINDS, TYPED_KINDS, Hit, Kind, MemoryRecord
+from clio.memory.store.record import PROGRESS_KEY, PROJECT_KINDS, TYPED_KINDS, Hit, Kind, MemoryRecord, select_types
 from clio.memory.store.versions import records_at
 from clio.memory.styles.styles import Styles
 from clio.memory.transcripts.query import ONLY_ASKS, classify_message, says_nothing
@@ -211,12 +211,7 @@ class Retriever:
             use: count the results as used.
         """
         now = self._clock()
-        included, excluded = ("", type[1:]) if type.startswith("!") else (type, "")
-        hits = {
-            hit.record.id: hit
-            for hit in self._peek(query, MAX_LIMIT)
-            if hit.record.kind != excluded and (not included or hit.record.kind == included)
-        }
+        hits = {hit.record.id: hit for hit in self._peek(query, MAX_LIMIT) if hit.record.kind in select_types(type)}
         candidates = [self._of_hit(hit, now) for hit in hits.values()]
         maximum = len(candidates) if limit < 0 else limit or DEFAULT_LIMIT
         found, _ = rank(query, candidates, now=now, limit=maximum, vectors=False, is_search=True)
