@@ -237,3 +237,18 @@ def test_a_rule_for_a_path_that_does_not_exist_is_saved_with_a_warning(
 ) -> None:
     [saved] = answer_calls(make_harness, call("remember", kind="rule", content="no floats here", path=path))
     assert ("There is no" in saved) is is_warned and "Remembered" in saved
+
+
+def test_a_list_of_memories_says_which_preferences_are_liked(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("memory_operations", {"operation": "recall"})]), text("Done.")])
+    for item, score in (("mocks", 2.0), ("short answers", 9.0), ("line length is 100", 0.5)):
+        harness.app.memory.preferences.add(item, score=score)
+
+    async def run() -> None:
+        await harness.turn("what do you know?")
+        listed = str(harness.server.requests[-1].body["messages"][-1]["content"])
+        for shown in ("mocks (disliked)", "short answers (liked)", "line length is 100 (hard limit)"):
+            assert shown in listed
+        await harness.app.close()
+
+    asyncio.run(run())

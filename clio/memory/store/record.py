@@ -18,6 +18,7 @@ from clio.text.scoring import (
     check_score,
     compute_effective_importance,
     decay_confidence,
+    describe_score,
     is_faded,
 )
 from clio.text.translation import mark, tr
@@ -260,6 +261,9 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
             case "solution":
                 error = self.content if self.author in ("user", "") else quote_inert(self.content)
                 return f"{error} → {self.solution}" if self.solution else error
+            case "preference" if self.score is not None:
+                # "mocks" alone does not say whether they are liked.
+                return f"{self.content} ({'hard limit' if self.is_limit else describe_score(self.score)})"
             case "workflow":
                 steps = " → ".join(self.steps)
                 named = self.content if steps in ("", self.content) else f"{self.content}: {steps}"
