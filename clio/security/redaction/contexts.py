@@ -96,6 +96,17 @@ _STATED_VALUE = (
 )
 # Example: the password for staging is …
 _SENTENCE = LazyRegex(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_STATED_VALUE}", re.IGNORECASE)
+_VERB_LAST_BEFORE = rf"(?:pass|kenn)wort[\"'`]?{_BETWEEN}(?:[ \t]+(?:jetzt|nun|aktuell|wurde|wird|auf))*"
+# Example: dass das Passwort für staging … lautet
+VERB_LAST = LazyRegex(
+    rf"{_VERB_LAST_BEFORE}[ \t]+{_STATED_VALUE}[\"'`”’»*]{{0,3}}[ \t]+(?:jetzt[ \t]+|nun[ \t]+)?"
+    r"(?:lautete?t?|ist|heißt|heisst|war|gesetzt|geändert|geaendert|setzen|ändern|aendern)(?!\w)",
+    re.IGNORECASE,
+)
+# Example: dass das Passwort für staging …
+_OPEN_VERB_LAST = LazyRegex(
+    rf"{_VERB_LAST_BEFORE}[ \t]*(?:[^\s<>(\[{{]{{1,120}}(?:[ \t]+\w{{0,9}}){{0,2}})?\Z", re.IGNORECASE
+)
 # Example: der Zugangscode lautet …
 _FOREIGN_KEY = LazyRegex(
     r"(?:(?P<exact>(?:zugangs|zugriffs|sicherheits|freischalt|entsperr|aktivierungs)[ -]?codes?|(?:zugangs|zugriffs)[ -]?tokens?"
@@ -705,6 +716,7 @@ _PASSWORD = Form(
     _is_sentence_secret,
     behind=_AFTER_PASSWORD_NAME,
 )
+_PASSWORT = Form(("passwort", "kennwort"), VERB_LAST, _is_sentence_secret, behind=_AFTER_NAME)
 _WITH_IT = Form(("password", "passphrase", "pwd", "passwd", "passcode"), _WITH, _is_with_secret, behind=_BLANK)
 _WITH_TOKEN = Form(("token", "secret"), _WITH, _is_with_secret, behind=_BLANK)
 _WITH_KEY = Form(("api key", "api-key", "api_key"), _WITH, _is_with_secret, behind=_BLANK)
@@ -751,7 +763,7 @@ _SQL_PASSWORD = Form(
 # Forms found by a word of `WORDS`, with the number of letters in their needle before it.
 _FORMS_OF_NAMES: dict[str, tuple[tuple[Form, int], ...]] = {
     "pass": (
-        (_PASSWORD, 0), (_WITH_IT, 0), *_ALL_OF_NAMES, (_SQL_PASSWORD, 0), (_PIPED_IN, 0), (Form(("mot de passe",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 7),
+        (_PASSWORD, 0), (_PASSWORT, 0), (_WITH_IT, 0), *_ALL_OF_NAMES, (_SQL_PASSWORD, 0), (_PIPED_IN, 0), (Form(("mot de passe",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 7),
         (Form((" pass:", '"pass:', "'pass:"), _OPENSSL, _is_plain_secret, back=12, whole=True), 1),
     ),
     "pwd": ((Form(("pwd",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0), (_WITH_IT, 0), *_ALL_OF_NAMES),
@@ -761,7 +773,7 @@ _FORMS_OF_NAMES: dict[str, tuple[tuple[Form, int], ...]] = {
     "pw": ((Form(("pw",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
     "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 4), (_WITH_KEY, 4), *_ALL_OF_NAMES,
             (Form(("access key", "secret key"), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 7)),
-    "kennwort": ((Form(("kennwort",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
+    "kennwort": ((Form(("kennwort",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0), (_PASSWORT, 0)),
     "contrase": ((Form(("contraseña", "contrasena"), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
     "senha": ((Form(("senha",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
     "wachtwoord": ((Form(("wachtwoord",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
@@ -842,5 +854,6 @@ _NAME_BEFORE = 16
 _OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LazyRegex], ...] = (
     (("pass", "pwd", "secret", "token", "key", "contrase", "kennwort", "senha", "wachtwoord", "credentials", "login"), _OPEN_SENTENCE),
     (("password ", "passphrase ", "pwd ", "passwd ", "passcode ", "token ", "secret ", "key "), _OPEN_WITH),
+    (("passwort", "kennwort"), _OPEN_VERB_LAST),
     (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),
 )  # fmt: skip

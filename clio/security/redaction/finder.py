@@ -23,6 +23,7 @@ from clio.security.redaction.contexts import (
     SECRET_OF,
     SENTENCE_AFTER_NAME,
     VALUE_BEFORE_NAME,
+    VERB_LAST,
     can_be_stated_value,
     find_context_spans,
     find_open_context,
@@ -87,7 +88,7 @@ _BESIDE = LazyRegex(r"(?:words?|wd|phrase|code|[ _-]key)?,?[ \t]{1,8}(\S+)")
 _WITHOUT_VALUE = LazyRegex(
     rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
     rf"|\s{{1,40}}+(?!(?:{SECRET_OF}|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es|heißt|heisst"
-    r"|lautet|becomes|equals|key|keys|value|string|as|or|eq|ne)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
+    r"|lautet|becomes|equals|key|keys|value|string|as|or|eq|ne|jetzt|nun|aktuell|wurde|wird|auf)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
     r"|[ \t]{1,4}(?:for|of|to|on|at|in)[ \t](?:[\w'/.-]{1,30}[ \t]{1,4}){0,4}[\w'/.-]{1,30}[,;|]\s"
     r"|(?:\s{1,8}\S{1,60}){9}\s)"
 )
@@ -227,6 +228,8 @@ class SignTest:
             ):
                 return -1
             if bits & NAME_BITS and bits & VALUE_BIT and VALUE_BEFORE_NAME.search(low) is not None:
+                return -1
+            if bits & NAME_BITS and "wort" in low and VERB_LAST.search(low) is not None:
                 return -1
             if bits & SIGN_BITS:
                 if (begun_form := _can_form_continue(line, low, bits >> _SIGNS_AT)) is None:
