@@ -127,6 +127,10 @@ WORK_SHARE = 0.25
 """Share of sessions of an agent at work from which a query with "I" or "we" is taken to ask about the work."""
 MAX_ONLY_TITLES = 20
 """Number of sessions that are considered because of their titles alone."""
+ONLY_TITLE = 0.5
+"""Weight of the query's words in the title of a session that has none of them, for its first turn."""
+MIN_TITLE_SHARE = 0.6
+"""Minimum share of the query, by weight, that the title of a session must have for its first turn to be an answer."""
 MAX_SCORED_OUTPUTS = 60
 MAX_OUTPUT_TERMS = 10
 """Number of words of a query that are searched in outputs, the rarest first."""
@@ -205,13 +209,18 @@ class Search:
         possible = sum(rarity * factor for rarity, factor in zip(self._rarities, known, strict=True)) or 1.0
         certainty = [GUESS_FACTOR if term.is_guess else 1.0 for term in self._query.terms]
         titles = {key: _extract_title_stems(session.title) for key, session in about.items()}
+        total = sum(self._rarities) or 1.0
 
         def make_hit(item: Scored) -> Candidate:
             turn = item.turn
             around = [at for step in (-1, 0, 1) if (at := by_place.get((turn.session, turn.place + step)))]
             found = in_session[turn.session] if self._query.of_session else _unite(item.found for item in around)
+            terms = enumerate(self._query.terms)
+            in_title = frozenset(place for place, term in terms if not titles[turn.session].isdisjoint(term.stems))
+            if turn.place == 1 and not in_session[turn.session]:
+                is_named = sum(self._rarities[place] for place in in_title) >= MIN_TITLE_SHARE * total
+                found = in_title if is_named else found
             related = _unite(item.related for item in around) - found
-            in_title = sum(not titles[turn.session].isdisjoint(term.stems) for term in self._query.terms)
             session = about[turn.session]
             passage = self._get_passage(item, texts[turn.key])
             # A session without a name is titled by its first message.
@@ -235,7 +244,7 @@ class Search:
                     related_words=len(related),
                     of_session=self._query.of_session,
                     is_dated=any(date.includes(turn.created) for date in self._query.dates),
-                    title=0.0 if begins_like_title else in_title / max(len(self._query.terms), 1),
+                    title=0.0 if begins_like_title else len(in_title) / max(len(self._query.terms), 1),
                 ),
                 asks=turn.role == "user" and turn.asks == ONLY_ASKS,
                 says_nothing=turn.role == "assistant" and says_nothing(passage),
@@ -255,6 +264,14 @@ class Search:
         if self._query.scope == "text":
             scored = fuse_meaning(scored, self._find_near_turns(scored))
         titles = self._score_titles()
+        if self._query.scope == "text":
+            total = sum(self._rarities) or 1.0
+            named = {session: weight for session, weight in titles.items() if weight >= MIN_TITLE_SHARE * total}
+            known = {item.turn.key for item in scored}
+            scored = [
+                item if item.turn.key in known else structs.replace(item, score=ONLY_TITLE * named[item.turn.session])
+                for item in self._add_only_titles(scored, named, MAX_ONLY_TITLES)
+            ]
         if self._query.of_session:
             ranked = self._rank_with_context(scored, titles)
             return rank_turns_by_session(ranked, self._score_sessions(scored, titles))
@@ -304,15 +321,17 @@ class Search:
         """Return all scored turns, the best sessions with their scores, and the turns of each session, best first."""
         scored = self._add_outputs(self._favour_work(self._score_turns()))
         titles = self._score_titles()
-        known = {item.turn.session for item in scored}
-        # A session found only by its title is represented by its first turn. Only the best of them can be shown.
-        only_titles = sorted(titles.keys() - known, key=lambda session: (-titles[session], -session))
-        firsts = self._reader.load_first_turns(only_titles[: max(limit, MAX_ONLY_TITLES)])
-        scored = self._add_turns(scored, firsts)
+        scored = self._add_only_titles(scored, titles, max(limit, MAX_ONLY_TITLES))
         ranked = self._score_sessions(scored, titles)[:limit]
         chosen = {session for session, _ in ranked}
         inside = [item for item in scored if item.turn.session in chosen]
         return scored, ranked, group_by_session(self._rank_with_context(inside, titles))
+
+    def _add_only_titles(self, scored: list[Scored], titles: Mapping[int, float], limit: int) -> list[Scored]:
+        """Return the turns with the first turns of the best sessions that are found only by their titles."""
+        known = {item.turn.session for item in scored}
+        only_titles = sorted(titles.keys() - known, key=lambda session: (-titles[session], -session))
+        return self._add_turns(scored, self._reader.load_first_turns(only_titles[:limit]))
 
     def _score_sessions(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[tuple[int, float]]:
         return rank_sessions(rank_by_text(scored, titles, self._query.dates), self._rarities)

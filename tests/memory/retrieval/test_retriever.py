@@ -242,3 +242,21 @@ def test_a_session_is_found_by_tool_output_and_by_a_vague_description(home: Home
     assert hit.where is not None and hit.where.session == session.id
     hit, *_ = home.memory.retriever.search("the session where we chased that nasty thing with the retries").hits
     assert "retries" in hit.text
+
+
+def name_sessions(home: Home) -> None:
+    home.said("look at this failing thing", "it was a race; fixed", name="flaky payment retries")
+    home.said("how do we deploy payments?", "with make ship")
+
+
+@pytest.mark.parametrize("query", ["flaky payment retries", "flaky retries", "which session was about flaky payments"])
+def test_a_session_is_found_by_its_title_alone(home: Home, query: str) -> None:
+    name_sessions(home)
+    first = home.memory.retriever.search(query).hits[0]
+    assert first.text == "look at this failing thing" and first.where and first.where.title == "flaky payment retries"
+
+
+def test_a_message_with_the_words_comes_before_a_title_and_a_part_of_a_title_is_no_answer(home: Home) -> None:
+    name_sessions(home)
+    assert home.memory.retriever.search("payments").hits[0].text == "how do we deploy payments?"
+    assert not home.memory.retriever.search("flaky tests in the scheduler").hits
