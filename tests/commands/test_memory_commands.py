@@ -862,3 +862,35 @@ def test_a_preference_beside_a_hard_limit_says_that_the_limit_applies_before_the
     limit = data(harness, "/memory list preference")["typed"]
     id = next(one["id"] for one in limit if one["score"] < 5)[-8:]
     assert ("score", "0.5, hard limit") in rows(ok(harness, f"/memory show {id}"))
+
+
+@pytest.mark.parametrize("save", ["/memory add", "/memory remember --type fact"])
+@pytest.mark.parametrize(
+    ("text", "is_marked"),
+    [
+        ("the schema is in db/schema.sql", True),
+        ("migrations are in db/migrations/", True),
+        ("the tables are in db/tables.sql", False),
+        ("the client/server split is in db", False),
+        ("logs are in /var/log/app/x.log and lib/foo.py", False),
+        ("see https://db.example.com/db/x.html", False),
+    ],
+)
+def test_a_fact_that_names_a_missing_path_is_marked(harness: Harness, save: str, text: str, is_marked: bool) -> None:
+    for folder in ("db", "client"):
+        (harness.loaded.project / folder).mkdir()
+    (harness.loaded.project / "db" / "tables.sql").touch()
+    ok(harness, f"{save} {text}")
+    [record] = harness.memory.store.records()
+    assert (harness.memory.store.freshness([record])[record.id] == "gone") is is_marked
+    assert ("there is no db/" in harness.memory.store.describe_drift(record)) is is_marked
+    [hit] = harness.memory.retriever.search(text).hits
+    assert ("there is no db/" in hit.label) is is_marked
+
+
+def test_a_path_in_a_memory_of_all_projects_is_not_looked_for(harness: Harness) -> None:
+    (harness.loaded.project / "db").mkdir()
+    ok(harness, "/memory remember --type fact --scope user my schemas are in db/schema.sql")
+    [record] = harness.memory.store.records()
+    assert harness.memory.store.freshness([record]) == {record.id: "unbound"}
+    assert not harness.memory.store.describe_drift(record)

@@ -10,7 +10,7 @@ from typing import cast
 
 from msgspec import Struct, structs
 
-from clio.errors import ClioError
+from clio.errors import ClioError, UserError
 from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import (
@@ -200,7 +200,9 @@ class Retriever:
         if used and use and at is None:
             with suppress(ClioError, OSError, TimeoutError):  # searching works without write access, too
                 self._store.mark_used(used)
-        return RecallAnswer(hits=tuple(map(_make_hit, found)), more=more, left_out=tuple(stores.left_out), ms=stores.ms)
+        hits = map(_make_hit, found)
+        hits = tuple(hits if at is not None else map(self._label_drift, hits))
+        return RecallAnswer(hits=hits, more=more, left_out=tuple(stores.left_out), ms=stores.ms)
 
     def memories(self, query: str, limit: int = DEFAULT_LIMIT, type: str = "", *, use: bool = True) -> list[Ranked]:
         """Return the typed memories and preferences that fit a query, best first, with the document's own score.
@@ -301,6 +303,13 @@ class Retriever:
                     rated = (view for view in styles.views() if view.earned)
                     found += stores.collect(tr("styles are"), lambda: map(of_style, rated))
         return found
+
+    def _label_drift(self, hit: RecallHit) -> RecallHit:
+        """Return a project memory with a remark if its files have changed; looked up only for those that are shown."""
+        if hit.source == "knowledge":
+            with suppress(UserError):  # removed meanwhile
+                return structs.replace(hit, label=self._store.describe_drift(self._store.get(hit.id)))
+        return hit
 
     def _of_hit(self, hit: Ranked, now: float, *, report: bool = False) -> Candidate:
         return of_record(hit.record, now, self._store.describe_drift(hit.record), hit if report else None)

@@ -42,6 +42,8 @@ MAX_FILES = 20
 """Of one memory; further examples get no hash."""
 _PATH_WITH_LINES = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
 _HASH_CHARS = 32
+_MENTIONED_PATH = LazyRegex(r"(?<![\w./:@~$*<{-])(?:[\w.-]+/)+(?:[\w.-]*\w)?(?![\w*<{(])", needs="/")
+"""A relative path with a folder, as in "the schema is in db/schema.sql"."""
 
 
 class ExampleFiles:
@@ -68,6 +70,23 @@ class ExampleFiles:
         """Return the examples that name a file or folder which does not exist, such as a misspelt one."""
         root = self._project.resolve()
         return tuple(example for example in dict.fromkeys(examples) if _is_missing(root, example))
+
+    def list_missing_mentions(self, text: str) -> tuple[str, ...]:
+        """Return the paths in a text that do not exist, although the folder that they begin with does.
+
+        A path of other folders may be on another machine. "client/server" may be no path: of two names without an
+        extension neither is looked for.
+        """
+        root = self._project.resolve()
+        paths = dict.fromkeys(found[0] for found in _MENTIONED_PATH.finditer(text))
+        return tuple(
+            path
+            for path in paths
+            if (path.endswith("/") or path.count("/") > 1 or "." in path.rpartition("/")[2])
+            and path.partition("/")[0] not in (".", "..")
+            and (root / path.partition("/")[0]).is_dir()
+            and _is_missing(root, path)
+        )
 
     def freshness(self, bound: Iterable[Mapping[str, str]]) -> list[Freshness]:
         """Return for each mapping of examples to hashes whether the files have changed. Each file is read once."""
@@ -754,10 +773,22 @@ class LtmReader:
         return knowledge
 
     def freshness(self, entries: Iterable[MemoryRecord]) -> dict[str, Freshness]:
-        """Return whether each memory still agrees with its example files, by id. Reads only files that have changed."""
+        """Return whether each memory still agrees with its example files, by id. Reads only files that have changed.
+
+        One without such files is gone if its text names a path that does not exist.
+        """
         listed = list(entries)
-        states = self._examples.freshness(entry.hashes for entry in listed)
-        return dict(zip((entry.id for entry in listed), states, strict=True))
+        found = dict(
+            zip(
+                (entry.id for entry in listed),
+                self._examples.freshness(entry.hashes for entry in listed),
+                strict=True,
+            )
+        )
+        for entry in listed:
+            if found[entry.id] == "unbound" and self._examples.list_missing_mentions(entry.content):
+                found[entry.id] = "gone"
+        return found
 
     def document(self) -> LtmDocument:
         """Return the memories in the file and in the shared folder beside it, as of one moment.

@@ -253,15 +253,23 @@ class MemoryStore:
 
     def freshness(self, records: Sequence[MemoryRecord]) -> dict[str, Freshness]:
         """Return whether the files each memory names are as they were when it was stored, by id."""
-        return self.ltm_reader.freshness(records)
+        found = self.ltm_reader.freshness(records)
+        for one in records:
+            if not one.hashes and self.user.has(one.id):
+                found[one.id] = "unbound"  # the paths in its text may be those of another project
+        return found
 
     def describe_drift(self, record: MemoryRecord) -> str:
-        """Return a remark on a memory whose files have changed since it was stored or never existed, "" for others."""
+        """Return a remark on a memory whose files have changed since it was stored or do not exist, "" for others."""
         if not record.hashes:
-            missing = self.list_missing_files(record.examples)
-            return f"there is no {' and no '.join(missing)}" if missing else ""
+            missing = (*self.list_missing_files(record.examples), *self._list_missing_mentions(record))
+            return f"there is no {' and no '.join(dict.fromkeys(missing))}" if missing else ""
         [state] = self._examples.freshness([record.hashes])
         return {"drifted": "its file has changed since", "gone": "its file is gone"}.get(state, "")
+
+    def _list_missing_mentions(self, record: MemoryRecord) -> tuple[str, ...]:
+        """Return the paths in the text of a memory that the project does not have; none for one of all projects."""
+        return () if self.user.has(record.id) else self._examples.list_missing_mentions(record.content)
 
     def list_missing_files(self, examples: Iterable[str]) -> tuple[str, ...]:
         """Return those of the files that a memory names which do not exist."""
