@@ -543,6 +543,7 @@ UNDO_HINT = "It is in the archive; the user can restore it with /memory undo."
 _SHOWN_MEMORIES = 60
 _LEAST_CHARS, _MOST_CHARS, _ALL_CHARS = 200, 2_000, 12_000
 _OLD_CHARS = 200
+_PARTIAL_MATCHES = 4
 _REMOVED_SHOWN, _REMOVED_CHARS = 3, 80
 
 
@@ -798,6 +799,20 @@ def _describe_no_match(store: MemoryStore, call: MemoryCall) -> str:
     return (
         f"No memory{kind}{reason}, of {format_count(total, 'memory')}; recall without type searches all kinds, "
         "search_sessions earlier sessions."
+    )
+
+
+def list_partial_matches(memory: MemorySystem, query: str) -> str:
+    """Return memories that share a word with a query of which none answers most; "" if there are none.
+
+    A query about several things, such as "backups demo server formatter", asks more than any one memory answers.
+    """
+    near = [hit.record for hit in memory.store.matching(query, _PARTIAL_MATCHES, keep_single=True)]
+    if not near:
+        return ""
+    lines = (f"- {describe_memory(record)}" for record in near)
+    return "\n".join(
+        ("\nThese share a word with it and may be about something else; search for one thing at a time:", *lines)
     )
 
 

@@ -52,3 +52,12 @@ def test_layer_date_and_limit_are_respected(home: Home) -> None:
 def test_invalid_calls_are_reported_so_that_the_model_can_correct_them(home: Home, name: str, value: str) -> None:
     with pytest.raises(ToolRetry, match=r"L0, L1, L2|2026-05-01|query"):
         asked(home, **({"query": "gateway", "layer": "all"} | {name: value}))
+
+
+def test_a_query_about_several_things_names_memories_that_share_a_word(home: Home) -> None:
+    home.fact("backups run at 4 am")
+    home.fact("the owner is Lea")
+    answer = asked(home, query="backups demo printer formatter holidays", layer="L1")
+    assert answer.startswith("No memory matches that.")
+    assert "backups run at 4 am" in answer and "Lea" not in answer
+    assert asked(home, query="printer holidays", layer="L1") == "No memory matches that."

@@ -58,6 +58,10 @@ def test_a_pasted_document_of_rules_is_not_saved_automatically() -> None:
         ("run the linter, then remember that ruff is pinned", ["ruff is pinned"]),
         ("push it but don't forget that the release branch is stable/8", ["the release branch is stable/8"]),
         ("remember that A is red and that B is blue", ["A is red", "B is blue"]),
+        (
+            "Please remember two things: the port is 80 and the login is guest.",
+            ["the port is 80 and the login is guest"],
+        ),
         ("the API returns UTC, keep that in mind when you touch serializers", ["the API returns UTC"]),
         ("remember that the tag that we use is v2", ["the tag that we use is v2"]),
         ("I can't fix it and remember that it worked before", []),
