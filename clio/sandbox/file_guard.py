@@ -37,12 +37,12 @@ class FileGuard:
         self._places = {place: _get_identity(place) for place in places}
         self._before = {path: _read_state(path) for path in self._files()}
 
-    def changed(self) -> list[Path]:
+    def list_changed(self) -> list[Path]:
         """Return the paths whose state has changed."""
         now = {*self._files(), *self._before}
         return sorted(path for path in now if _read_state(path) != self._before.get(path, SavedFile()))
 
-    def undo(self) -> list[tuple[Path, Path | None]]:
+    def restore(self) -> list[tuple[Path, Path | None]]:
         """Restore everything. Returns each changed path and the file that holds its new content, None if it was
         removed.
 
@@ -50,7 +50,7 @@ class FileGuard:
         OSError.
         """
         done = [found for place in self._places if (found := self._move_back(place))]
-        for path in self.changed():
+        for path in self.list_changed():
             if not path.parent.is_dir():
                 continue  # restored together with its folder, which was removed as a whole
             aside = _set_aside(path)
@@ -85,7 +85,7 @@ class FileGuard:
 def restore_guarded_files(guard: FileGuard, root: Path) -> str:
     """Restore everything and return a line about it, paths relative to the workspace; "" if nothing changed."""
     try:
-        undone = guard.undo()
+        undone = guard.restore()
     except OSError as error:
         return f"[the sandbox could not restore files that commands may not change: {error_cause(error)}]"
     if not undone:

@@ -35,41 +35,41 @@ class FileWatches:
         self._guards: dict[Path, tuple[FileGuard, int]] = {}
         self._notes: list[str] = []
 
-    def begin(self, root: Path, look: "Callable[[], FileGuard]") -> None:
+    def begin(self, root: Path, make_guard: "Callable[[], FileGuard]") -> None:
         """Note that a command starts in a workspace.
 
         Args:
-            look: creates the guard before the first command; its errors are raised.
+            make_guard: creates the guard before the first command; its errors are raised.
         """
         with self._lock:
-            self._put_back(root)
-            guard, count = self._guards.get(root) or (look(), 0)
+            self._restore(root)
+            guard, count = self._guards.get(root) or (make_guard(), 0)
             self._guards[root] = guard, count + 1
 
     def end(self, root: Path) -> None:
         """Note that a command has ended or could not start."""
         with self._lock:
-            self._put_back(root)
+            self._restore(root)
             guard, count = self._guards[root]
             if count > 1:
                 self._guards[root] = guard, count - 1
             else:
                 del self._guards[root]
 
-    def undo(self) -> None:
+    def restore(self) -> None:
         """Undo the changes made so far in every workspace; the messages about them are queued."""
         with self._lock:
             for root in self._guards:
-                self._put_back(root)
+                self._restore(root)
 
-    def put_back(self) -> list[str]:
+    def restore_and_report(self) -> list[str]:
         """Undo the changes made so far, and return the queued messages, one line each."""
-        self.undo()
+        self.restore()
         with self._lock:
             notes, self._notes = self._notes, []
             return notes
 
-    def _put_back(self, root: Path) -> None:
+    def _restore(self, root: Path) -> None:
         if root not in self._guards:
             return
         from clio.sandbox.file_guard import restore_guarded_files
@@ -337,7 +337,7 @@ class Sandbox:
         Blocks.
         """
         if self._told:
-            return [note.strip("[]") for note in self.watches.put_back()]
+            return [note.strip("[]") for note in self.watches.restore_and_report()]
         self._told = True
         try:
             level = self.level()

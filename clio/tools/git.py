@@ -58,7 +58,7 @@ class GitTool:
         call: GitArgs = args
         _refuse_options(call)
         if self._sandbox is not None:
-            self._sandbox.watches.undo()  # a background job may have replaced the repository's settings
+            self._sandbox.watches.restore()  # a background job may have replaced the repository's settings
         repo = open_repository(self._cwd)
         try:
             reading = _build_read_arguments(call)

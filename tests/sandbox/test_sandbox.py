@@ -446,11 +446,11 @@ def test_files_that_a_guard_cannot_restore_are_not_lost(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("a")
     (tmp_path / "large").write_bytes(b"x" * 1_000_001)
     guard = FileGuard([tmp_path / name for name in ("a", "link", "large", "missing")])
-    assert guard.undo() == []
+    assert guard.restore() == []
     (tmp_path / "a").write_text("after", encoding="utf-8")
     (tmp_path / "link").unlink()
     (tmp_path / "missing").write_text("made", encoding="utf-8")
-    undone = dict(guard.undo())
+    undone = dict(guard.restore())
     assert set(undone) == {tmp_path / "a", tmp_path / "link", tmp_path / "missing"}
     assert (tmp_path / "a").read_text(encoding="utf-8") == "before"
     aside = undone[tmp_path / "a"]
@@ -458,7 +458,7 @@ def test_files_that_a_guard_cannot_restore_are_not_lost(tmp_path: Path) -> None:
     assert aside.read_text(encoding="utf-8") == "after"
     assert (tmp_path / "link").readlink() == Path("a")
     assert not (tmp_path / "missing").exists()
-    assert guard.changed() == []
+    assert guard.list_changed() == []
 
 
 @each_row(

@@ -191,4 +191,4 @@ class JobTable:
         for job in self._jobs.values():
             job.kill()
         if self.sandbox is not None:
-            self.sandbox.watches.put_back()
+            self.sandbox.watches.restore_and_report()

@@ -182,7 +182,7 @@ async def restore_files_changed_by_jobs(sandbox: Sandbox | None) -> str:
     """Undo changes that background jobs made to files they must not change; return a report, or ""."""
     if sandbox is None or not sandbox.is_enabled:
         return ""
-    return "\n".join(await asyncio.to_thread(sandbox.watches.put_back))
+    return "\n".join(await asyncio.to_thread(sandbox.watches.restore_and_report))
 
 
 async def run_sandboxed(
