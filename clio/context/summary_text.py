@@ -144,7 +144,10 @@ def _render(
     jobs: Sequence[RunningJob],
     spans: Sequence[TrimmedSpan],
 ) -> str:
-    """Return the text within weight `room`; "" if not even the tags fit. most_asks: maximum weight of the requests."""
+    """Return the text within weight `room`; "" if not even the tags fit.
+
+    max_requests: maximum weight of the requests.
+    """
     frame = fill_prompt("context/thread_summary", messages=extent)
     left = room - weigh_prose(f"{_OPEN}\n{frame}\n{_CLOSE}")
     if left < 0:

@@ -259,7 +259,6 @@ def _encoded_login(chance: Chance) -> Case:
     return frame.format(encoded), encoded.rstrip("=")
 
 
-PW = PASSWORD_NAMES
 SYNTAXES: dict[str, Maker] = {
     "markdown": _frames(
         SAFE,
