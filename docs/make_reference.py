@@ -35,6 +35,7 @@ from clio.commands.registry import (  # noqa: E402
 )
 from clio.commands.session_commands import SESSIONS  # noqa: E402
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS  # noqa: E402
+from clio.config.project_rules import PROJECT_RULES  # noqa: E402
 from clio.config.schema import (  # noqa: E402
     CONFIG_FIELDS,
     ENVIRONMENT_VARIABLES,
@@ -47,7 +48,7 @@ from clio.config.schema import (  # noqa: E402
     TelemetrySettings,
     describe_limits,
 )
-from clio.config.trust import PROJECT_RULES, format_value  # noqa: E402
+from clio.config.trust import format_value  # noqa: E402
 from clio.entrypoints.completions.scripts import get_subcommand, make_completion_script  # noqa: E402
 from clio.entrypoints.headless_json import (  # noqa: E402
     SCHEMA_MISFIT,

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clio.config.trust import seal_memory
+from clio.config.memory_seal import seal_memory
 from clio.errors import ClioError, UserError
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memory_store import MemoryStore

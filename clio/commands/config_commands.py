@@ -22,6 +22,7 @@ from clio.commands.command import (
 from clio.config.layers import DEFAULT, LayerValues, add_layer, refuse_shared_keys
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import FOLDER_NAME, display_path, home_config, project_config, user_home
+from clio.config.project_rules import PROJECT_RULES, is_user_only
 from clio.config.schema import (
     CONFIG_FIELDS,
     KEY_ACTIONS,
@@ -35,7 +36,7 @@ from clio.config.schema import (
     parse_setting_text,
 )
 from clio.config.show import SettingReport, report_settings
-from clio.config.trust import PROJECT_RULES, TrustStore, format_value, is_user_only, make_setting_trust_request
+from clio.config.trust import TrustStore, format_value, make_setting_trust_request
 from clio.config.yaml_edit import format_yaml_value, remove_yaml_path, rewrite_file, set_yaml_path
 from clio.config.yaml_file import parse_yaml, read_config_bytes
 from clio.errors import UsageError

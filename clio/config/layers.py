@@ -17,6 +17,7 @@ from clio.config import paths
 from clio.config.command_line import flag_name
 from clio.config.extension_files import FoundServers, find_hooks, find_servers
 from clio.config.loaded import LoadedConfig, TrustRequest
+from clio.config.memory_seal import describe_seal_damage, has_foreign_memory, make_memory_trust_request
 from clio.config.options import Options
 from clio.config.project_links import (
     find_links,
@@ -25,6 +26,7 @@ from clio.config.project_links import (
     is_team_trusted,
     make_link_trust_request,
 )
+from clio.config.project_rules import is_user_only
 from clio.config.schema import (
     CONFIG_FIELDS,
     KEY_ACTIONS,
@@ -36,14 +38,7 @@ from clio.config.schema import (
     read_environment,
     read_settings_file,
 )
-from clio.config.trust import (
-    TrustStore,
-    describe_seal_damage,
-    find_trust_requests,
-    has_foreign_memory,
-    is_user_only,
-    make_memory_trust_request,
-)
+from clio.config.trust import TrustStore, find_trust_requests
 from clio.config.yaml_file import FileIgnored
 from clio.errors import ConfigError, UsageError
 from clio.readonly_git import describe_blocking_file

@@ -7,9 +7,10 @@ from msgspec import Struct
 
 from clio.config.layers import DEFAULT
 from clio.config.loaded import LoadedConfig, TrustRequest
+from clio.config.memory_seal import PROJECT_MEMORY_KEY
 from clio.config.paths import FOLDER_NAME, home_config, project_config
 from clio.config.schema import TelemetrySettings
-from clio.config.trust import PROJECT_MEMORY_KEY, TrustStore, format_value, mask_secrets
+from clio.config.trust import TrustStore, format_value, mask_secrets
 from clio.text.translation import mark, tr
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from clio.config.loaded import LoadedConfig
+from clio.config.memory_seal import load_or_create_key, seal_memory
 from clio.config.schema import Config
-from clio.config.trust import load_or_create_key, seal_memory
 from clio.errors import ClioError, StorageError, ToolFailed
 from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import FOLDER_NAME, user_home
+from clio.config.project_rules import PERMISSION_FILES
 from clio.config.schema import Sandboxing
-from clio.config.trust import PERMISSION_FILES
 from clio.errors import ToolFailed
 from clio.storage.files import write_atomic
 from clio.storage.locks import error_cause

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from clio.config.trust import explain_permission_path
+from clio.config.project_rules import explain_permission_path
 from clio.security.actions import resolve_links
 from clio.text.translation import mark, tr
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from clio.config.loaded import LoadedConfig
-from clio.config.trust import (
+from clio.config.memory_seal import (
     find_earlier_sessions,
     find_tracked_sessions,
     load_or_create_key,

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from clio.config.memory_seal import has_foreign_memory
 from clio.config.project_links import find_links
-from clio.config.trust import has_foreign_memory
 from clio.errors import ClioError, UserError
 from clio.memory.store.record import Redact
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document

@@ -16,8 +16,8 @@ from typing import Any, Protocol, cast
 import msgspec
 from msgspec import Struct, structs
 
+from clio.config.memory_seal import seal_memory
 from clio.config.paths import FOLDER_NAME
-from clio.config.trust import seal_memory
 from clio.errors import UserError
 from clio.memory.store.change_log import LOG_NAME, ChangeLog, ScopeLogs, list_record_ids, new_change
 from clio.memory.store.ltm_codec import (

@@ -10,7 +10,7 @@ import pytest
 from clio.cli import main
 from clio.commands.command import Confirm, EditText, LongWork, WorkControl
 from clio.commands.registry import complete_command_line, run_command
-from clio.config.trust import has_foreign_memory
+from clio.config.memory_seal import has_foreign_memory
 from clio.errors import UserError
 from tests.commands.harness import Harness, count_by_scope, data, make_harness, ok, refused
 from tests.entrypoints.repl_support import clio, make_place

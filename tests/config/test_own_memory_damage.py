@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.trust import describe_seal_damage, has_foreign_memory, load_or_create_key, record_sessions, seal_memory
+from clio.config.memory_seal import (
+    describe_seal_damage,
+    has_foreign_memory,
+    load_or_create_key,
+    record_sessions,
+    seal_memory,
+)
 from clio.storage.files import find_birth_mark
 from tests.support.wording import mentions
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from clio.config.project_rules import PROJECT_RULES
 from clio.config.schema import CONFIG_FIELDS, MODEL_FIELDS, SECTIONS, Config, SettingField
-from clio.config.trust import PROJECT_RULES, trust_project
+from clio.config.trust import trust_project
 from tests.config.harness import Harness
 
 _MODES = ("plan", "ask", "edits", "all")

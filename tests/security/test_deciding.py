@@ -8,7 +8,7 @@ from clio.commands.settings_commands import list_waiting_for_trust
 from clio.config.layers import load_config
 from clio.config.loaded import TrustRequest
 from clio.config.options import Options
-from clio.config.trust import PERMISSION_FILES, PERMISSION_PATHS
+from clio.config.project_rules import PERMISSION_FILES, PERMISSION_PATHS
 from clio.security.protected_files import explain_clio_file, explain_protected_file
 from clio.skills.skills import SKILL_FOLDERS as SKILLS
 
@@ -19,6 +19,7 @@ SOURCES = {
     "skills/skills.py": (".agents/skills", ".claude/agents"),
     "commands/custom_commands.py": (".claude/commands",),
     "git/repository.py": (".git/config",),
+    "config/memory_seal.py": (),
     "config/project_links.py": (),
     "checks/checkers.py": (),
     "lsp/catalog.py": (),
@@ -62,7 +63,7 @@ def test_files_that_need_trust_need_approval_to_be_written(tmp_path: Path) -> No
 
 
 def test_nothing_else_in_the_code_needs_trust() -> None:
-    """New places must be added here, to `config.deciding` and to docs/approvals.md."""
+    """New places must be added here, to `config.project_rules` and to docs/approvals.md."""
     made = {
         path.relative_to(ROOT / "clio").as_posix()
         for path in (ROOT / "clio").rglob("*.py")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.trust import SEAL_NAME
+from clio.config.memory_seal import SEAL_NAME
 from clio.context.summary_message import SummaryMessage
 from clio.context.window_messages import WindowMessages
 from clio.messages import AssistantMessage, UserMessage

@@ -12,8 +12,8 @@ import msgspec
 
 from clio.checkpoints.store_limits import measure_usage
 from clio.commands.subcommands import GcRequest
+from clio.config.memory_seal import describe_key_damage
 from clio.config.project_links import has_shared_memory, is_team_trusted, team_memory_folder
-from clio.config.trust import describe_key_damage
 from clio.entrypoints.disk_usage import measure_disk_usage
 from clio.entrypoints.doctor.findings import MAX_NAMED, DoctorContext, Finding, make_note, make_ok, make_problem
 from clio.errors import NewerDocument, StorageError

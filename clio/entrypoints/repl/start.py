@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
+from clio.config.memory_seal import PROJECT_MEMORY_KEY
 from clio.config.options import Options
 from clio.config.paths import FOLDER_NAME
-from clio.config.trust import PROJECT_MEMORY_KEY, decline_project, should_ask_for_trust, trust_project
+from clio.config.trust import decline_project, should_ask_for_trust, trust_project
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl.components import terminal_size
 from clio.errors import ClioError, SessionNotFound
