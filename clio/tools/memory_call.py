@@ -91,20 +91,22 @@ def _read_share(name: str, value: Any) -> float:
     return number
 
 
-def _read_days(name: str, value: Any) -> float:
-    number = _parse_number(value)
-    if number is None or not 1.0 <= number <= MAX_AGE_DAYS:
-        raise WrongArguments(
-            f"{name} is a number of days from 1 to {MAX_AGE_DAYS:,.0f}, such as 90", f"{value!r} is not"
-        )
-    return number
+def _make_number_reader(
+    expected: str, low: float, high: float, *, is_whole: bool = True
+) -> Callable[[str, Any], float]:
+    """Return a function that reads a number in a range. expected: what the parameter is, for the error."""
+
+    def read(name: str, value: Any) -> float:
+        number = _parse_number(value)
+        if number is None or not low <= number <= high or (is_whole and number != int(number)):
+            raise WrongArguments(f"{name} is {expected}", f"{value!r} is not")
+        return int(number) if is_whole else number
+
+    return read
 
 
-def _read_count(name: str, value: Any, most: int) -> int:
-    number = _parse_number(value)
-    if number is None or number != int(number) or not 1 <= number <= most:
-        raise WrongArguments(f"{name} is a whole number from 1 to {most:,}", f"{value!r} is not")
-    return int(number)
+def _make_count_reader(most: int) -> Callable[[str, Any], float]:
+    return _make_number_reader(f"a whole number from 1 to {most:,}", 1, most)
 
 
 def _read_type(name: str, value: Any) -> str:
@@ -143,13 +145,6 @@ def _read_scope(name: str, value: Any) -> str:
     if scope not in ("", *SCOPES):
         raise WrongArguments(f'{name} is "project" or "user"', f"{value!r} is neither")
     return scope
-
-
-def _read_limit(name: str, value: Any) -> int:
-    number = _parse_number(value)
-    if number is None or number != int(number) or not -1 <= number <= MAX_MEMORIES:
-        raise WrongArguments(f"{name} is a whole number up to {MAX_MEMORIES:,}, or -1 for all", f"{value!r} is not")
-    return int(number)
 
 
 def _read_layer(name: str, value: Any) -> str:
@@ -196,16 +191,18 @@ PARAMETER_READERS: dict[str, Callable[[str, Any], object]] = {
     "first": _read_line,
     "last": _read_line,
     "session": _read_line,
-    "offset": lambda name, value: _read_count(name, value, 10_000_000),
-    "max_sessions": lambda name, value: _read_count(name, value, MAX_SESSIONS),
-    "max_results": lambda name, value: _read_count(name, value, MAX_RESULTS),
-    "max_age_days": _read_days,
+    "offset": _make_count_reader(10_000_000),
+    "max_sessions": _make_count_reader(MAX_SESSIONS),
+    "max_results": _make_count_reader(MAX_RESULTS),
+    "max_age_days": _make_number_reader(
+        f"a number of days from 1 to {MAX_AGE_DAYS:,.0f}, such as 90", 1, MAX_AGE_DAYS, is_whole=False
+    ),
     "min_confidence": _read_share,
     "dry_run": _read_bool,
     "type": _read_type,
     "importance": _read_share,
     "scope": _read_scope,
-    "limit": _read_limit,
+    "limit": _make_number_reader(f"a whole number up to {MAX_MEMORIES:,}, or -1 for all", -1, MAX_MEMORIES),
     "layer": _read_layer,
     "at": _read_line,
     "scores": _read_bool,
