@@ -113,14 +113,7 @@ def find_archived(ctx: CommandContext, typed: str) -> MemoryRecord:
     if len(alike) == 1:
         return alike[0]
     if alike:
-        raise UserError(
-            tr(
-                "{typed!r} matches {count} ids: {memories}; type more of the id",
-                typed=typed,
-                count=len(alike),
-                memories=_name_memories(alike),
-            )
-        )
+        raise UserError(_ask_for_more_of_id(typed, alike))
     if live := [record for record in ctx.memory.store.records() if wanted and _begins_id(record, wanted)]:
         raise UserError(
             tr("{memory} is not in the archive: it is in use, so nothing was changed", memory=_name_memory(live[0]))
@@ -136,12 +129,7 @@ def _explain_unknown_id(ctx: CommandContext, typed: str, command: str) -> str:
             return tr(
                 "There is no memory {typed!r}; did you mean {memory}?", typed=typed, memory=_name_memory(alike[0])
             )
-        return tr(
-            "{typed!r} matches {count} ids: {memories}; type more of the id",
-            typed=typed,
-            count=len(alike),
-            memories=_name_memories(alike),
-        )
+        return _ask_for_more_of_id(typed, alike)
     if wanted and (archived := [record for record in store.archived() if _begins_id(record, wanted)]):
         state = tr("{memory} is in the archive already", memory=_name_memory(archived[0]))
         return tr("{state}; /memory restore {id} brings it back", state=state, id=get_short_id(archived[0]))
@@ -163,6 +151,15 @@ def _explain_unknown_id(ctx: CommandContext, typed: str, command: str) -> str:
             memories=_name_memories(found),
         )
     return tr("There is no memory {typed!r}; /memory list shows the ids", typed=typed)
+
+
+def _ask_for_more_of_id(typed: str, alike: Sequence[MemoryRecord]) -> str:
+    return tr(
+        "{typed!r} matches {count} ids: {memories}; type more of the id",
+        typed=typed,
+        count=len(alike),
+        memories=_name_memories(alike),
+    )
 
 
 def _find_named_file(ctx: CommandContext, typed: str) -> str:

@@ -33,7 +33,7 @@ from clio.memory.database.search import (
 )
 from clio.memory.retrieval.retriever import search_project
 from clio.memory.statement_relation import mask_digits
-from clio.memory.store.change_log import Change, ChangeLog, FormerVersion, Logged, read_formers
+from clio.memory.store.change_log import Change, ChangeLog, FormerVersion, Logged, list_record_ids, read_formers
 from clio.memory.store.deduplication import merge_records
 from clio.memory.store.memory_index import MemoryIndex, Ranked, indexed_terms, rank_records, rank_without_query
 from clio.memory.store.memory_store import MemoryStore
@@ -324,7 +324,7 @@ class _DatabaseLog(ChangeLog):
         group, title = self._work.group
         for change in changes:
             named = structs.replace(change, group=group, title=title) if group and change.what else change
-            ids = {record.id for raw in (change.before, change.after) for record in _read_ids(raw)}
+            ids = {id for raw in (change.before, change.after) for id in list_record_ids(raw)}
             self._work.connection.execute(
                 "insert into clio.change (id, at, owner, member, ids, what, group_id, change) "
                 "values (%s, %s, %s, %s, %s, %s, %s, %s)",
@@ -346,14 +346,6 @@ class _DatabaseLog(ChangeLog):
         """Write changes in the transaction that also makes them: both happen, or neither."""
         self.append(*changes)
         yield
-
-
-class _Id(msgspec.Struct):
-    id: str
-
-
-def _read_ids(raw: msgspec.Raw) -> list[_Id]:
-    return decode_json(raw, type=list[_Id]) if bytes(raw) else []
 
 
 class DatabaseTypedStore(TypedStore):

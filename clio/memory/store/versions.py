@@ -16,7 +16,6 @@ from clio.memory.store.change_log import (
     FormerVersion,
     Logged,
     Mark,
-    NewLines,
     Position,
     find_records,
     get_reason,
@@ -110,17 +109,11 @@ class LtmArchive:
     def _catch_up(self) -> None:
         """Follow the log; what was undone since then needs all of it."""
         new = self._log.read(self._position)
-        if new.goes_on and not any(isinstance(line, Mark) and line.is_undone for line in new.lines):
-            self._position = new.position
-            for line in new.lines:
-                if isinstance(line, Change):
-                    self._apply(line)
-            return
-        self._read_all(self._log.read() if new.goes_on else new)
-
-    def _read_all(self, new: NewLines) -> None:
-        self._items, self._handles = [], Counter()
-        _, undone = list_marked(new.lines)
+        undone: Mapping[str, float] = {}
+        if not new.goes_on or any(isinstance(line, Mark) and line.is_undone for line in new.lines):
+            new = self._log.read() if new.goes_on else new
+            self._items, self._handles = [], Counter()
+            _, undone = list_marked(new.lines)
         for line in new.lines:
             if isinstance(line, Change) and line.id not in undone:
                 self._apply(line)
@@ -210,11 +203,17 @@ def select_lineage(versions: Sequence[Version], ids: Collection[str]) -> tuple[V
         if after := version.record.superseded_by:
             links.setdefault(version.record.id, set()).add(after)
             links.setdefault(after, set()).add(version.record.id)
+    found = _find_connected(ids, links)
+    return tuple(version for version in versions if version.record.id in found)
+
+
+def _find_connected(ids: Iterable[str], links: Mapping[str, Collection[str]]) -> set[str]:
+    """Return these ids and all that they are linked with, over any number of links."""
     found, new = set(ids), set(ids)
     while new:
         new = {other for id in new for other in links.get(id, ())} - found
         found |= new
-    return tuple(version for version in versions if version.record.id in found)
+    return found
 
 
 def list_ltm_versions(document: LtmDocument, endings: Iterable[EndedVersion]) -> list[Version]:
@@ -281,12 +280,7 @@ def find_lineage(id: str, records: Mapping[str, MemoryRecord]) -> tuple[MemoryRe
             if other is not None and other in records:
                 neighbours.setdefault(record.id, set()).add(other)
                 neighbours.setdefault(other, set()).add(record.id)
-    chain, waiting = {id}, [id]
-    while waiting:
-        new = neighbours.get(waiting.pop(), set()) - chain
-        chain |= new
-        waiting += new
-    found = (records[known] for known in chain)
+    found = (records[known] for known in _find_connected((id,), neighbours))
     return tuple(sorted(found, key=lambda record: (record.is_live, record.created, record.id), reverse=True))
 
 
