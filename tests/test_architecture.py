@@ -71,7 +71,7 @@ HEAVY: dict[str, set[str]] = {
     },
     "jsonschema": {"clio.entrypoints.headless_json"},
     "referencing": {"clio.entrypoints.headless_json"},
-    "json_repair": {"clio.agent.tool_runner"},
+    "json_repair": {"clio.agent.tool_arguments"},
     "tree_sitter": {
         "clio.checks.diagnostics",
         "clio.lsp.outline",

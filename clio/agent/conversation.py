@@ -13,7 +13,8 @@ from msgspec import Struct, field, structs
 from clio.agent.loop import Loop, TurnSupport
 from clio.agent.model_request import SideQuestion
 from clio.agent.runtime import Runtime
-from clio.agent.tool_runner import MAX_RESULT_CHARS, CallSupport, ToolRunner, ToolSet, TurnHooks
+from clio.agent.tool_runner import MAX_RESULT_CHARS, CallSupport, ToolRunner, ToolSet
+from clio.agent.turn_hooks import TurnHooks
 from clio.agent.user_interface import Emit, Event, Mailbox, Notice, StepFinished, TurnFinished, UserInterface
 from clio.checks.edit_checks import EditChecks
 from clio.config.schema import CHECKS_OFF, Config

@@ -13,7 +13,8 @@ from msgspec import Struct, structs
 from clio.agent.model_request import ModelAnswer, ModelRequest, make_assistant_message
 from clio.agent.runtime import Runtime
 from clio.agent.spending import SpendingLimitReached
-from clio.agent.tool_runner import CallOutcome, ToolRunner, TurnHooks
+from clio.agent.tool_runner import CallOutcome, ToolRunner
+from clio.agent.turn_hooks import TurnHooks
 from clio.agent.user_interface import (
     EXIT_CODES,
     Emit,

@@ -2,135 +2,32 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import msgspec
 from msgspec import Struct, structs
 
 from clio.agent.runtime import Runtime, ToolLimit
+from clio.agent.tool_arguments import parse_arguments
 from clio.agent.turn_files import TurnFileRecorder
+from clio.agent.turn_hooks import TurnHooks
 from clio.agent.user_interface import NEEDS_APPROVAL, ToolFinished, ToolProgress, ToolStarted, UserInterface
 from clio.checks.edit_checks import EditChecks
-from clio.context.request_builder import render_fragment
 from clio.context.workspace_state import invalidate_working_trees
 from clio.errors import ApprovalNeeded, CallRefused, ClioError, ToolError, ToolFailed, WrongArguments
-from clio.hooks.hooks import MAX_CONTINUATIONS, Hooks, HookVerdict
 from clio.images import Picture
 from clio.messages import ChangedFile, Commit, ImagePart, SideEffects, ToolCall, ToolMessage
-from clio.prompt_files import fill_prompt
 from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand, TouchOwnState
 from clio.security.approval import Allow, Answer, ApprovalRequest, Ask, Declined, Deny, Verdict
 from clio.sessions.session import Session
 from clio.text.formatting import truncate, truncate_line
-from clio.text.json_data import decode_json, is_text_too_deep, is_value_too_deep
-from clio.text.lazy_regex import LazyRegex
+from clio.text.json_data import decode_json
 from clio.text.translation import english, tr, tr_count
 from clio.text.untrusted_text import neutralize_tool_output
-from clio.tokens import TokenEstimator
 from clio.tools.base import ConfinedRun, FreeArguments, PageSize, PreparedCall, Tool, ToolOutput
 from clio.tools.files.diff import diff_change, diff_texts, find_changed_lines
-from clio.tools.schemas import describe_arguments
-
-_MAX_REPAIRED_CHARS = 2_000_000
-"""Characters; repairing more takes longer than a new answer from the model."""
-_ENUM_ERROR = LazyRegex(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
-"""msgspec's message for a string outside an enum."""
-
-
-def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> Struct:
-    """Return the arguments as an instance of `args`. Broken JSON is repaired if only one reading fits the struct.
-
-    Args:
-        cut_off: whether the answer ended at the output limit; a repair would then invent the missing rest.
-
-    Raises:
-        ToolRetry: the message tells the model which arguments the tool takes.
-    """
-    document = _decode_or_repair(text.strip() or "{}", cut_off=cut_off)
-    _refuse_unstorable_values(document)
-    if args is FreeArguments:
-        return _make_free_arguments(document)
-    if isinstance(document, dict) and set(cast("dict[str, Any]", document)) == {"arguments"}:
-        document = cast("dict[str, Any]", document)["arguments"]  # some models wrap the object once more
-    tried = set[str]()
-    while True:
-        try:
-            return msgspec.convert(document, args, strict=False)
-        except msgspec.ValidationError as error:
-            word = _ENUM_ERROR.match(str(error))
-            if word is None or word[0] in tried:
-                raise WrongArguments(
-                    f"the arguments are wrong: {_simplify_validation_error(error)}. "
-                    f"They are: {describe_arguments(args)}"
-                ) from error
-            tried.add(word[0])
-            document = _correct_enum_value(document, key=word["key"], word=word["word"])
-
-
-def _refuse_unstorable_values(document: Any) -> None:
-    """Raise ToolRetry if a string contains half of a surrogate pair: repaired JSON may, but it cannot be stored."""
-    try:
-        msgspec.json.encode(document)
-    except UnicodeEncodeError:
-        raise WrongArguments(
-            "the arguments contain half of a surrogate pair (\\ud800 to \\udfff), which is no character",
-            "send it whole",
-        ) from None
-    except OverflowError:
-        raise WrongArguments("the arguments contain a number that is too large", "send a smaller one") from None
-
-
-def _correct_enum_value(document: Any, *, key: str, word: str) -> Any:
-    """Return the document with one enum value spelled as in the schema: `In-Progress` becomes `in_progress`."""
-    if isinstance(document, list):
-        return [_correct_enum_value(item, key=key, word=word) for item in cast("list[Any]", document)]
-    if not isinstance(document, dict):
-        return document
-    entries = cast("dict[str, Any]", document).items()
-    corrected = word.strip().lower().replace("-", "_").replace(" ", "_")
-    return {
-        name: corrected if name == key and value == word else _correct_enum_value(value, key=key, word=word)
-        for name, value in entries
-    }
-
-
-def _make_free_arguments(document: Any) -> FreeArguments:
-    if not isinstance(document, dict):
-        raise WrongArguments("the arguments must be one JSON object, as the tool's schema describes it")
-    return FreeArguments(cast("dict[str, Any]", document))
-
-
-def _decode_or_repair(text: str, *, cut_off: bool) -> Any:
-    try:
-        return decode_json(text)
-    except msgspec.DecodeError as error:
-        if cut_off:
-            raise WrongArguments(
-                "the call was cut off by the output limit", "make the same change in smaller pieces"
-            ) from error
-        return _repair_json(text, error)
-
-
-def _repair_json(text: str, error: msgspec.DecodeError) -> Any:
-    if is_text_too_deep(text) or len(text) > _MAX_REPAIRED_CHARS:
-        raise WrongArguments(f"the arguments are not valid JSON ({error})", "send one JSON object") from error
-    # Imported late: most arguments are valid JSON.
-    import json_repair
-
-    try:
-        repaired: Any = json_repair.loads(text)
-    except (ValueError, RecursionError):
-        repaired = None
-    if isinstance(repaired, dict) and repaired and not is_value_too_deep(repaired):
-        return cast("dict[str, Any]", repaired)
-    raise WrongArguments(f"the arguments are not valid JSON ({error})", "send one JSON object") from error
-
-
-def _simplify_validation_error(error: msgspec.ValidationError) -> str:
-    """Rewrite msgspec's message, such as "Expected `int`, got `str` - at `$.limit`", as a sentence."""
-    return str(error).replace(" - at `$.", " at `").replace(" - at `$`", "").replace("Object ", "the call ")
 
 
 def collect_side_effects(
@@ -209,61 +106,6 @@ def _limit_diff_rows(diff: str, name: str) -> Iterator[str]:
         yield row if len(row) <= _MAX_ROW_CHARS else f"{row[:_MAX_ROW_CHARS]} [cut]"
     if len(rows) > _MAX_DIFF_ROWS:
         yield f"… {len(rows) - _MAX_DIFF_ROWS:,} more rows; read {name} before you change it again"
-
-
-class TurnHooks:
-    """Runs the hooks of one session's turns."""
-
-    def __init__(self, hooks: Hooks, session: Session, estimator: TokenEstimator) -> None:
-        self._hooks = hooks
-        self._session = session
-        self._estimator = estimator
-        self._continuations = 0
-
-    async def find_refusal(self, text: str) -> str:
-        """Return why a hook refuses to begin a turn with this text; "" if none does."""
-        self._continuations = 0
-        return await self._hooks.before_prompt(self._session.id, text, resumed=bool(self._session.messages))
-
-    async def before_trim(self, will_trim: Callable[[], bool]) -> str:
-        """Return notes of hooks for the model after a trim, if the next request will trim the window."""
-        if not self._hooks.has_hook("before_trim") or not will_trim():
-            return ""
-        verdict = await self._hooks.before_trim(self._session.id)
-        return self._render_notes(verdict)
-
-    async def find_continuation(self, text: str) -> str:
-        """Return the message that continues a finished turn because a hook asks for more; "" otherwise.
-
-        At most `MAX_CONTINUATIONS` times in a turn.
-        """
-        if self._continuations >= MAX_CONTINUATIONS or not self._hooks.has_hook("stop"):
-            return ""
-        verdict = await self._hooks.stop(self._session.id, text, self._continuations)
-        if not verdict.refusal:
-            return ""
-        self._continuations += 1
-        return fill_prompt("context/hook_stop", reason=english(verdict.refusal))
-
-    async def before_tool(self, call: ToolCall, title: str) -> str:
-        """Return notes of hooks to put below the result of a call. Raises ToolFailed if a hook refuses the call."""
-        verdict = await self._hooks.before_tool(self._session.id, call.name, call.arguments, title)
-        if verdict.refusal:
-            raise CallRefused(tr("one of the user's hooks blocked this: {refusal}", refusal=verdict.refusal))
-        return self._render_notes(verdict)
-
-    async def after_tool(self, call: ToolCall, output: ToolOutput, files_changed: Sequence[str]) -> str:
-        """Return notes of hooks about a result, to be put below it."""
-        if not self._hooks.has_hook("after_tool"):
-            return ""
-        verdict = await self._hooks.after_tool(
-            self._session.id, call.name, call.arguments, ok=output.ok, result=output.text, files_changed=files_changed
-        )
-        refusal = f"A hook of the user objects to this result: {english(verdict.refusal)}" if verdict.refusal else ""
-        return "\n".join(filter(None, (refusal, self._render_notes(verdict))))
-
-    def _render_notes(self, verdict: HookVerdict) -> str:
-        return "\n".join(filter(None, (render_fragment(part, self._estimator) for part in verdict.notes)))
 
 
 MAX_RESULT_CHARS = 24_000

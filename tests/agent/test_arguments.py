@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.agent.tool_runner import parse_arguments
+from clio.agent.tool_arguments import parse_arguments
 from clio.errors import ToolRetry
 from clio.tools.session_tools import TodoArgs
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.agent.tool_runner import parse_arguments
+from clio.agent.tool_arguments import parse_arguments
 from clio.errors import ClioError, ToolFailed, ToolRetry, WrongArguments
 from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem

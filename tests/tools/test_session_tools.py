@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.agent.tool_runner import parse_arguments
+from clio.agent.tool_arguments import parse_arguments
 from clio.errors import ToolRetry
 from clio.memory.system import MemorySystem
 from clio.security.actions import Workspace
