@@ -22,6 +22,8 @@ from clio.text.vocabulary import stem_word
 
 MAX_SENTENCE = 160
 RequestKind = Literal["pointing", "stated", "named", "bare"]
+_Read = tuple[RequestKind, str, str]
+"""Kind, `about` and `noun` of a request; see `ForgetRequest`."""
 
 _CJK = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _CJK_RUN = re.compile(r"[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|[a-z0-9_./@-]+")
@@ -102,19 +104,22 @@ class ForgetRequest(Struct, frozen=True, kw_only=True):
         about: the statement, or the words that name its subject; of "pointing", the sentence before it.
         quote: the sentence as written.
         is_whole: whether it is the whole message.
+        noun: words for what is in memory, if these alone show that it means memory: "limit" in "remove the limit of
+            the pod", which is no request to forget "the limit of the pod is 512 MB".
     """
 
     kind: RequestKind
     about: str
     quote: str
     is_whole: bool
+    noun: str = ""
 
 
 class _Reader:
     """Reads the requests of one language."""
 
     def __init__(self, phrases: _Phrases, rules: _Rules, *, divides_words: bool) -> None:
-        before, after = (r"(?<!\w)", r"(?!\w)") if divides_words else ("", "")
+        before, after = (r"(?:(?<!\w)|(?='))", r"(?!\w)") if divides_words else ("", "")
 
         def regex(field: str | tuple[str, ...], begin: str = "", end: str = "") -> re.Pattern[str]:
             words = field if isinstance(field, str) else "|".join(field)
@@ -136,14 +141,14 @@ class _Reader:
         self._around = re.compile(rf"(?:[\s,]*{adds_nothing}[\s,]*)+", re.IGNORECASE)
         self._end = re.compile(rf"(?:[\s,]*{adds_nothing})+\s*$", re.IGNORECASE)
 
-    def read(self, text: str, masked: str, *, is_question: bool) -> tuple[RequestKind, str] | None:
-        """Return the kind of a sentence and what it is about; None if it is no request."""
+    def read(self, text: str, masked: str, *, is_question: bool) -> _Read | None:
+        """Read a sentence; None if it is no request."""
         if is_question and not self._polite.match(masked):
             return None
         lead = self._lead.match(masked)
         start = lead.end() if lead else 0
         if any(map(self._is_alone, (masked, masked[start:]))):
-            return "pointing", ""
+            return "pointing", "", ""
         for order, needs in zip(self._orders, ("", "held", "rule"), strict=True):
             if found := order.match(masked, start):
                 return self._read_object(text[found.end() :], masked[found.end() :], needs)
@@ -173,9 +178,7 @@ class _Reader:
         first, comma, reason = masked.partition(",")
         return self._alone.fullmatch(first) is not None and not (comma and not self._why.fullmatch(reason.strip()))
 
-    def _read_object(
-        self, text: str, masked: str, needs: str, *, is_whole: bool = False
-    ) -> tuple[RequestKind, str] | None:
+    def _read_object(self, text: str, masked: str, needs: str, *, is_whole: bool = False) -> _Read | None:
         """Read what an order is about. is_whole: whether there is nothing after it."""
         text, has_memory = self._blank(self._memory, text, masked)
         masked = self._blank(self._memory, masked, masked)[0]
@@ -183,7 +186,7 @@ class _Reader:
         if (that := self._that.match(masked, start)) and (not needs or has_memory):
             clauses = list(_CLAUSE.finditer(masked, that.end()))
             has_reason = bool(clauses) and self._why.fullmatch(masked, clauses[-1].end()) is not None
-            return "stated", text[that.end() : clauses[-1].start() if has_reason else None]
+            return "stated", text[that.end() : clauses[-1].start() if has_reason else None], ""
         clause = None if is_whole else _CLAUSE.search(masked, start + 1)
         stop = clause.start() if clause else len(masked)
         rest = masked[clause.end() :].strip(_EDGES) if clause else ""
@@ -195,16 +198,18 @@ class _Reader:
         if not body or self._it.fullmatch(body):
             is_certain = needs != "rule" and (not needs or has_memory or self._rule.search(body) is not None)
             is_only = not rest or self._why.fullmatch(rest) is not None
-            return ("pointing", "") if is_certain and is_only else None
+            return ("pointing", "", "") if is_certain and is_only else None
         if re.search(self._rules.restricted, rest, re.IGNORECASE):
             return None
         about, names_rule = self._blank(self._rule, text, masked)
         about, names_held = self._blank(self._held, about, masked)
         about, names_all = self._blank(self._all, about, masked) if not needs else (about, False)
         if names_rule or has_memory or (names_held and needs != "rule") or names_all:
-            return ("named", about) if list_terms(about) else None
+            removed = "".join(" " if left != " " else one for one, left in zip(text, about, strict=True))
+            noun = "" if has_memory or not needs else " ".join(list_terms(removed))
+            return ("named", about, noun) if list_terms(about) else None
         bare = self._bare.match(body)
-        return ("bare", text) if not needs and bare and not rest else None
+        return ("bare", text, "") if not needs and bare and not rest else None
 
     @staticmethod
     def _blank(pattern: re.Pattern[str], text: str, masked: str) -> tuple[str, bool]:
@@ -234,9 +239,10 @@ def find_forget_requests(text: str) -> list[ForgetRequest]:
         stop = len(said.masked.rstrip(_EDGES))
         read = _read_request(said.text[start:stop], said.masked[start:stop], is_question=said.is_question)
         if read is not None:
-            kind, about = read
+            kind, about, noun = read
             about = before if kind == "pointing" else about
-            found.append(ForgetRequest(kind=kind, about=about, quote=said.text, is_whole=len(sentences) == 1))
+            is_whole = len(sentences) == 1
+            found.append(ForgetRequest(kind=kind, about=about, quote=said.text, is_whole=is_whole, noun=noun))
         before = _strip_ends(said.text)
     return found
 
@@ -270,7 +276,7 @@ def _strip_ends(text: str) -> str:
     return text
 
 
-def _read_request(text: str, masked: str, *, is_question: bool) -> tuple[RequestKind, str] | None:
+def _read_request(text: str, masked: str, *, is_question: bool) -> _Read | None:
     _, readers, passing = _load()
     if passing.search(text):
         return None
@@ -283,7 +289,8 @@ def _read_request(text: str, masked: str, *, is_question: bool) -> tuple[Request
         return None
     last = _SO.sub("", masked[clauses[-1].end() :])
     points = any((read := one.read(last, last, is_question=False)) and read[0] == "pointing" for one in readers)
-    return ("bare", _strip_ends(text[: clauses[-1].start()])) if points else None
+    about = _strip_ends(text[: clauses[-1].start()])
+    return ("bare" if list_terms(about) else "pointing", about, "") if points else None
 
 
 def list_terms(text: str) -> list[str]:
@@ -306,6 +313,7 @@ class _Fillers(Struct, frozen=True):
 def _fillers() -> _Fillers:
     rules = _load()[0]
     words, weak = (frozenset(" ".join(lines).split()) for lines in (rules.fillers, rules.weak))
+    weak |= {word.removesuffix("s") for word in weak}  # as `list_terms` returns them
     return _Fillers(words, weak, tuple(sorted(rules.fillers_cjk, key=len, reverse=True)))
 
 
@@ -324,13 +332,13 @@ class _Content:
             pairs = [term[at : at + 2] for at in range(len(term) - 1)]
             is_near = set(term) <= set(self._text) and sum(pair in self._text for pair in pairs) * 2 >= len(pairs)
             return term in self._text or (len(term) > 2 and is_near)
-        if any(_is_same_word(term.strip("/"), word) for word in self._words):
+        if any(is_same_word(term.strip("/"), word) for word in self._words):
             return True
-        parts = [part for part in term.split("-") if part not in ("no", "")]
-        return "-" in term and all(map(self.has, parts))
+        parts = [part for part in term.split("-") if part and part not in _fillers().words]
+        return "-" in term and bool(parts) and all(map(self.has, parts))
 
 
-def _is_same_word(one: str, other: str) -> bool:
+def is_same_word(one: str, other: str) -> bool:
     """Whether two words are equal, or forms of one word: "deploy" and "deployments"."""
     if one == other:
         return True
@@ -346,7 +354,7 @@ def is_meant(content: str, request: ForgetRequest) -> bool:
     """Whether a request that names something names this memory."""
     wanted, memory = list_terms(request.about), _Content(content)
     named = [term for term in wanted if term not in _fillers().weak or memory.has(term)] or wanted
-    if not named or not all(map(memory.has, named)):
+    if not named or not all(map(memory.has, named)) or any(map(memory.has, request.noun.split())):
         return False
     if request.kind != "stated":
         return True

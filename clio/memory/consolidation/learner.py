@@ -328,9 +328,11 @@ class Learner:
         said = _list_messages(session)
         if said and isinstance(said[-1], AssistantMessage) and said[-1].content.rstrip().endswith(("?", "？")):
             statements = statements.as_answer()
-        restating, correcting = self._correct(session, text, statements)
-        statements = statements.without(restating, keeps_prohibitions=True).without(correcting)
-        statements = statements.without(self._lift(session, text, restating | correcting))
+        unheld, self._unheld = self._unheld, ()
+        lifting = self._take_back(session, text, unheld)
+        restating, correcting = self._correct(session, text, statements, lifting)
+        forgetting = self._take_back(session, text, unheld, lifting | restating | correcting)
+        statements = statements.without(restating, keeps_prohibitions=True).without(lifting | correcting | forgetting)
         self._remember(session.id, statements.certain)
         self._doubtful, self._session = statements.doubtful, session.id
         self._memory.doubtful_now = tuple(one.content for one in statements.doubtful if one.kind != "rule")
@@ -355,8 +357,10 @@ class Learner:
         self._unheld = (*unheld, *self._unheld)
         self._doubtful = (*earlier, *(one for one in self._doubtful if one not in earlier))
 
-    def _correct(self, session: Session, text: str, statements: FoundStatements) -> tuple[set[str], set[str]]:
-        """Replace the memories that the text refutes, and report it.
+    def _correct(
+        self, session: Session, text: str, statements: FoundStatements, lifting: Collection[str]
+    ) -> tuple[set[str], set[str]]:
+        """Replace the memories that the text refutes, and report it. lifting: its sentences that lifted something.
 
         Returns the sentences that state something else instead, and those that say little more than the new value.
         """
@@ -378,7 +382,7 @@ class Learner:
         try:
             by_value = correct_values(self._memory, text, session.id, context)
             rules = {one.quote: one.content for one in statements.certain if one.kind == "rule"}
-            corrected = {one.quote for one in by_value}
+            corrected = {*lifting, *(one.quote for one in by_value)}
             replaced = apply_corrections(self._memory, text, session.id, context, corrected, rules)
             done = {one.quote for one in (*by_value, *replaced) if isinstance(one, Replaced) or one.candidates}
             of_preferences = correct_preferences(self._memory, text, session.id, before, done, rules)
@@ -395,31 +399,39 @@ class Learner:
         about_memory = (one for one in by_value if isinstance(one, Replaced) or one.candidates)
         return {one.quote for one in replaced}, {one.quote for one in about_memory}
 
-    def _lift(self, session: Session, text: str, done: Collection[str]) -> set[str]:
-        """Lift what the text takes back, report it, and return the sentences that take something back.
+    def _take_back(
+        self, session: Session, text: str, unheld: tuple[str, ...], done: Collection[str] | None = None
+    ) -> set[str]:
+        """Lift limits, or forget what the text asks to forget, report it, and return the sentences that do so.
 
-        done: sentences that have corrected something.
+        Args:
+            unheld: limits of the session that the message before lifted.
+            done: sentences of the text that have lifted or corrected something; None to lift limits.
         """
-        unheld, self._unheld = self._unheld, ()
         if self._memory.is_silent or not (list_foreign_texts(text) or _MAY_LIFT.search(text)):
             return set()
-        from clio.memory.consolidation.live_withdrawals import Lifted, take_back
+        from clio.memory.consolidation.live_withdrawals import Lifted, forget_requested, lift_limits
 
         messages = _list_messages(session)
         context = "\n".join(one.content for one in messages[-CONTEXT_MESSAGES:])
+        found: Sequence[Lifted | UnclearRequest]
         try:
-            lifted = take_back(self._memory, text, session.id, context, _find_last_message(session, unheld), done)
+            if done is None:
+                found = lift_limits(self._memory, text)
+            else:
+                last = _find_last_message(session, unheld)
+                found = forget_requested(self._memory, text, session.id, context, last, done)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
             return set()
-        for one in lifted:
+        for one in found:
             if not isinstance(one, Lifted):
                 self._unclear = (*self._unclear, one)
             elif line := one.describe():
                 self._memory.forgotten_now += one.records
                 self._unheld += one.held
                 self._tell(line)
-        return {one.quote for one in lifted}
+        return {one.quote for one in found}
 
     def after_turn(self, session: Session, status: str) -> None:
         """Record how a turn ended, and report which of the user's reactions were counted as feedback."""

@@ -131,35 +131,42 @@ class MessageBefore(Struct, frozen=True, kw_only=True):
     lifted: tuple[str, ...] = ()
 
 
-def take_back(
-    memory: MemorySystem, text: str, session: str, context: str, last: MessageBefore, done: Collection[str] = ()
-) -> list[Lifted | UnclearRequest]:
-    """Archive the memories and limits that the user's message takes back; each sentence is one change to undo.
-
-    Args:
-        context: what was said just before.
-        done: sentences of the message that have corrected something.
+def lift_limits(memory: MemorySystem, text: str) -> list[Lifted]:
+    """Archive the limits, rules and preferences that the user's message lifts; each sentence is one change to undo.
 
     Raises UserError, StorageError, OSError.
     """
-    found: list[Lifted | UnclearRequest] = []
-    requests = [one for one in find_forget_requests(text) if one.quote not in done]
-    points = False
-    for request in requests:
+    found: list[Lifted] = []
+    for one in find_withdrawals(text):
+        records = [record for record in _list_forgettable(memory) if is_lifted(as_stated(record), one)]
+        held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True))
+        found += [_take_back(memory, records, held, one.quote)] if records or held else []
+    return found
+
+
+def forget_requested(
+    memory: MemorySystem, text: str, session: str, context: str, last: MessageBefore, done: Collection[str]
+) -> list[Lifted | UnclearRequest]:
+    """Archive the memories and limits that the user's message asks to forget; each sentence is one change to undo.
+
+    Args:
+        context: what was said just before.
+        done: sentences of the message that have lifted or corrected something.
+
+    Raises UserError, StorageError, OSError.
+    """
+    found: list[Lifted | UnclearRequest | None] = []
+    has_pointed = False
+    for request in find_forget_requests(text):
+        if request.quote in done:
+            continue
         known = _list_forgettable(memory)
         lifted = _take_back_named(memory, known, request, context)
-        if lifted is None and request.kind == "pointing" and not points:
-            lifted = _take_back_last(memory, known, session, last, request)
-        points = points or request.kind == "pointing"
-        if lifted is not None:
-            found.append(lifted)
-    done = {*done, *(one.quote for one in found if isinstance(one, UnclearRequest) or not one.is_empty)}
-    for one in find_withdrawals(text):
-        if one.quote not in done:
-            records = [record for record in _list_forgettable(memory) if is_lifted(as_stated(record), one)]
-            held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True))
-            found += [_take_back(memory, records, held, one.quote)] if records or held else []
-    return found
+        if request.kind == "pointing":
+            lifted = lifted or (None if has_pointed else _take_back_last(memory, known, session, last, request))
+            has_pointed = True
+        found.append(lifted)
+    return [one for one in found if one is not None]
 
 
 def _take_back_named(

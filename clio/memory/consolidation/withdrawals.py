@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.consolidation.forget_requests import list_shared_terms, strip_ended_rule
+from clio.memory.consolidation.forget_requests import is_same_word, list_shared_terms, strip_ended_rule
 from clio.memory.preferences.foreign_statements import (
     USING,
     allows_more,
@@ -46,6 +46,7 @@ _USE_NOW = _EN.pattern("use_now")
 _PRAISE = _EN.pattern("praise")
 _PRAISED_AFTER_ALL = _EN.pattern("praised_after_all")
 _BLAME = _EN.pattern("blame")
+_MAY_BE_DONE = _EN.pattern("may_be_done")
 _WHATEVER_YOU_LIKE = _EN.pattern("whatever_you_like")
 _MORE = _EN.pattern("more")
 """Words by which a permission adds to what an "only" limit allows: "you may edit core.py too"."""
@@ -91,6 +92,8 @@ _ONLY = re.compile(r"(?:you (?:may|can|should|must) )?only (?:ever )?(?=\w)", re
 _OFF_LIMITS = re.compile(
     r"(.+?) (?:is|are) (?:strictly |completely )?(?:off[- ]limits|forbidden|prohibited|banned|taboo)", re.I
 )
+_TOPIC = re.compile(r"(?:as for|about|regarding|concerning|re) [^,:]{2,40}[,:]\s+|[\w-]*[./][\w./-]*:\s+", re.I)
+"""The topic of a sentence before it: "as for setup.py, you may edit it again"."""
 _OTHER_THAN = re.compile(r"\bother\b.*\bthan\b|\b(?:besides|apart from|in addition to)\b", re.I)
 _BEFORE_VERBS = frozenset("or and to ever just also please now any more not never dont be".split())
 _MAX_ALONE = 12
@@ -134,6 +137,8 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
             continue
         rest = strip_ended_rule(said.text)
         begin = len(said.text) - len(rest) if said.text.endswith(rest) else 0
+        topic = _TOPIC.match(said.masked, begin)
+        begin = topic.end() if topic else begin
         lead = _LEAD.match(said.masked, begin)
         start = lead.end() if lead else begin
         if said.is_question:
@@ -148,13 +153,19 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
             may_be_state = kind == "permission" and not begin and not _GRANTED.search(said.masked, start)
             found.append(Withdrawal(kind=kind, about=about, quote=said.text, may_be_state=may_be_state))
     before = {later.text: one.text for one, later in pairwise(sentences)}
+    before |= {said.text: topic[0] for said in sentences if (topic := _TOPIC.match(said.masked))}
     return [structs.replace(one, about=strip_ended_rule(one.about), before=before.get(one.quote, "")) for one in found]
 
 
 def _read(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, int]] | None:
     """Return the kind of a sentence, and the place of the words that say what it is about; None for any other."""
     kinds: tuple[tuple[WithdrawalKind, tuple[LazyRegex, ...]], ...] = (
-        ("permission", (_ALLOWED_TO, _NOT_FORBIDDEN, _THING_IS_FINE, _USE_NOW, _WHATEVER_YOU_LIKE) if is_alone else ()),
+        (
+            "permission",
+            (_ALLOWED_TO, _NOT_FORBIDDEN, _THING_IS_FINE, _MAY_BE_DONE, _USE_NOW, _WHATEVER_YOU_LIKE)
+            if is_alone
+            else (),
+        ),
         ("release", (_NO_NEED, _NO_LONGER_WANTED)),
         ("praise", (_PRAISE, _PRAISED_AFTER_ALL)),
         ("blame", (_BLAME,)),
@@ -267,11 +278,14 @@ def _is_about(limit: str, kind: WithdrawalKind, about: str, *, is_held: bool) ->
     about = about[avoided.end() :] if avoided and kind == "release" else about
     mine, other = _objects(demanded), _objects(about)
     verbs, others = _verbs(demanded), _verbs(about)
+    names = bool(other or others)
+    if not others:  # "deploys on Fridays are allowed again"
+        other = frozenset(word for word in other if not any(is_same_word(word, verb) for verb in verbs))
     if kind == "permission" and is_held and is_act_alone(limit, verbs, others, other):
         return True
     if bool(_CONDITION.search(demanded)) != bool(_CONDITION.search(about)):
         return False
-    return bool(mine or verbs) and bool(other or others) and mine == other and (verbs <= others or not others)
+    return bool(mine or verbs) and names and mine == other and (verbs <= others or not others)
 
 
 def as_stated(record: MemoryRecord) -> str:
