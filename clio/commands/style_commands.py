@@ -37,6 +37,20 @@ _LEAST_TASTE = 0.05
 """How far from the middle a dimension must be to be listed as the user's taste."""
 _TASTES = 4
 
+BUILT_IN_SUMMARIES = (
+    mark("relaxed, like a colleague at the next desk"),
+    mark("the answer in as few words as it takes"),
+    mark("the whole picture: causes, limits and alternatives"),
+    mark("warm and patient, says what works and what is already solved"),
+    mark("technical and exact: names, versions, lines and limits"),
+    mark("the answer, then what to think of next"),
+    mark("what was asked, and nothing else"),
+    mark("findings by severity, each with its place, its reason and a remedy"),
+    mark("key points first, as a short list"),
+    mark("explains step by step, with an example, so that it is understood"),
+)
+"""What the styles in `prompts/styles` say of themselves."""
+
 
 @requires_memory
 def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
@@ -86,7 +100,7 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
         (
             "●" if view.skill.id == (styles.pinned or last) else "",
             _name_with_owner(view.skill, is_projects=styles.is_projects(view.skill)),
-            view.skill.summary or view.skill.name,
+            tr(view.skill.summary) or view.skill.name,
             _sum_ratings(view.earned.values()),
             _format_confidences(view.earned.values()),
             f"{view.use.count:,} · {format_short_age(now, view.use.last)}" if view.use.count else "",
@@ -178,18 +192,18 @@ def show_style(ctx: CommandContext, argument: str) -> CommandResult:
         ),
         (tr("from"), tr("built in") if skill.built_in else skill.source),
     ]
-    table = Table(columns=(skill.id, skill.summary), rows=tuple(row for row in rows if row[1]), wide_column=1)
+    table = Table(columns=(skill.id, tr(skill.summary)), rows=tuple(row for row in rows if row[1]), wide_column=1)
     return CommandResult(table=table, data=msgspec.to_builtins(view))
 
 
 def suggest_styles(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the ids of styles."""
-    return (Suggestion(text=one.id, note=one.summary) for one in _list_completed_styles(ctx))
+    return (Suggestion(text=one.id, note=tr(one.summary)) for one in _list_completed_styles(ctx))
 
 
 def suggest_own_styles(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the ids of styles that are not built in."""
-    return (Suggestion(text=one.id, note=one.summary) for one in _list_completed_styles(ctx) if not one.built_in)
+    return (Suggestion(text=one.id, note=tr(one.summary)) for one in _list_completed_styles(ctx) if not one.built_in)
 
 
 def _list_completed_styles(ctx: CommandContext) -> Sequence[StyleSkill]:
@@ -403,7 +417,7 @@ def use_style(ctx: CommandContext, argument: str) -> CommandResult:
     text = tr(
         "Every answer uses {id} from now on: {summary}. `/style auto` lets clio choose again.",
         id=quote_code(skill.id),
-        summary=skill.summary or skill.name,
+        summary=tr(skill.summary) or skill.name,
     )
     return CommandResult(text=text, data={"on": True, "pinned": skill.id})
 

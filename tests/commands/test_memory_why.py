@@ -11,9 +11,12 @@ import pytest
 
 from clio.commands.command import CommandResult
 from clio.commands.registry import run_command
+from clio.commands.style_commands import BUILT_IN_SUMMARIES
 from clio.memory.store.record import MemoryDraft
+from clio.memory.styles.selection import load_built_in_styles
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
+from clio.text.translation import choose_language, set_catalog
 from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
 from tests.commands.harness import Harness, make_harness, ok
@@ -217,3 +220,33 @@ def test_with_many_memories_the_reasons_are_short_and_not_cut(harness: Harness) 
     reasons = {row[0]: row[3] for row in rows(ok(harness, "/memory why"))}
     assert reasons["preference"] == "hard limit"
     assert reasons["project"].startswith("stated once"), "the confidence is in the column of scores"
+
+
+@pytest.fixture
+def in_german() -> Iterator[None]:
+    choose_language({}, "de")
+    yield
+    set_catalog(None)
+
+
+@pytest.mark.usefixtures("in_german")
+def test_reasons_and_failures_are_told_in_german(harness: Harness) -> None:
+    harness.memory.store.add(MemoryDraft(content=PORT, kind="fact", importance=0.8))
+    harness.memory.preferences.add("force pushes", "", 0.5, explicit=True)
+    ok(harness, "/memory add failure two deploys at once => take the lock")
+    harness.memory.prefix_fragments()
+    harness.memory.turn_fragments(ASKED)
+    told = " ".join(row[2] for row in rows(ok(harness, "/memory why")))
+    assert "passt zu port" in told and "von heute" in told and "hartes Limit" in told
+    assert "matches" not in told and "from today" not in told
+    listed = " ".join(cell for row in rows(ok(harness, "/memory list")) for cell in row)
+    assert "verhindert durch: take the lock" in listed
+    [hit, *_] = harness.memory.retriever.search(PORT).hits
+    assert "matches" in hit.reasons[0].words  # programs and the model read English
+    assert [failure.line for failure in harness.memory.store.records(("failure",))] == [
+        "two deploys at once; prevented by: take the lock"
+    ]
+
+
+def test_the_summary_of_each_built_in_style_can_be_translated() -> None:
+    assert {style.summary for style in load_built_in_styles()} == set(BUILT_IN_SUMMARIES)

@@ -115,14 +115,14 @@ def describe_origin(hit: RecallHit) -> str:
 
 def format_reasons(hit: RecallHit) -> str:
     """Return all signals of a score with their numbers, in the order they were counted."""
-    signals = [f"{'tier ' if one.name == 'tier' else ''}{one.words} ({one.value:g})" for one in hit.reasons]
+    signals = [f"{'tier ' if one.name == 'tier' else ''}{one.translate()} ({one.value:g})" for one in hit.reasons]
     return f"{hit.score:.2f}: {', '.join(signals)}"
 
 
 def describe_best_reasons(hit: RecallHit) -> str:
     """Return why the first hit is first, in a few words."""
     reasons = [
-        reason.words for reason in hit.reasons if reason.name in ("words", "title", "meaning", "recency", "same")
+        reason.translate() for reason in hit.reasons if reason.name in ("words", "title", "meaning", "recency", "same")
     ]
     return tr("First result: {reasons}.", reasons=", ".join(reasons)) if reasons else ""
 
@@ -470,7 +470,7 @@ def make_report_data(report: Report) -> dict[str, Any]:
 
 def _format_report(report: Report) -> str:
     when = format_stored_time("%d %b %H:%M", report.at)
-    line = report.line.removeprefix("consolidated: ").partition(" · ")[0]
+    line = report.line.partition(": ")[2].partition(" · ")[0]
     head = f"{when}, {tr(_BY[report.by])}, {report.seconds:.1f} s: {line}"
     read_ = [
         tr("- {sessions} read", sessions=tr_count(report.sessions, "session"))

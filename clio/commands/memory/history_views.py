@@ -112,7 +112,7 @@ def list_memory_changes(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def _format_version_text(record: MemoryRecord) -> str:
-    return record.line if record.kind in PROJECT_KINDS else add_score(record.content, record.score)
+    return record.render_line(tr) if record.kind in PROJECT_KINDS else add_score(record.content, record.score)
 
 
 def _sort_versions(versions: Sequence[Version]) -> list[Version]:

@@ -218,7 +218,7 @@ def make_row(record: MemoryRecord, scope: Scope = "project", freshness: Freshnes
         text = " ".join(word for word in record.content[:_NOTE_CHARS].split() if word.strip("#"))
         return ListedMemory(id=shorten_key(record.key), kind=tr(KEYED_NOTE), text=text, at=record.updated)
     if record.kind in PROJECT_KINDS:
-        text = structs.replace(record, examples=()).line
+        text = structs.replace(record, examples=()).render_line(tr)
     elif record.is_variant:
         text = tr("other sources say: {content}", content=record.content)
     else:
@@ -279,7 +279,7 @@ _TRUST_LABELS = {"✓": mark("confirmed by two sessions or people"), "?": "unver
 
 def format_memory_line(entry: MemoryRecord) -> str:
     """Return a project memory on one line without its examples, followed by how often it was said."""
-    line = structs.replace(entry, examples=()).line
+    line = structs.replace(entry, examples=()).render_line(tr)
     return f"{line} (×{entry.times})" if entry.times > 1 else line
 
 

@@ -221,7 +221,7 @@ def _make_version_data(version: Version) -> dict[str, Any]:
 
 def _format_text(record: MemoryRecord) -> str:
     """Return the text of a memory, without its files."""
-    line = structs.replace(record, examples=(), rivals=()).line
+    line = structs.replace(record, examples=(), rivals=()).render_line(tr)
     return record.content if line == " ".join(record.content.split()) else line
 
 

@@ -214,15 +214,15 @@ def show_memory(ctx: CommandContext, argument: str) -> CommandResult:
         *([] if is_project else _list_typed_fields(record, store.scope_of(record.id))),
         (tr("confidence"), f"{record.confidence:.0%}"),
         (tr("times"), str(record.times) if record.times > 1 else ""),
-        (tr("trust"), describe_trust(record)),
+        (tr("trust"), describe_trust(record, tr)),
         (tr("used"), tr_count(record.access_count, "time") if record.access_count and not is_project else ""),
         (tr("stated by"), author),
         (tr("session"), describe_session_of(ctx, record.provenance.session) if record.provenance else ""),
         (tr("first stated"), format_date(record.created)),
         (tr("confirmed"), confirmed if record.updated or is_project else ""),
-        *((tr("other solution"), f"{other.id}: {other.solution or other.line}") for other in others),
+        *((tr("other solution"), f"{other.id}: {other.solution or other.render_line(tr)}") for other in others),
         *((tr("contradicted"), tr("in {rival}", rival=rival)) for rival in record.rivals),
-        *((tr("in the archive"), former.line) for former in before),
+        *((tr("in the archive"), former.render_line(tr)) for former in before),
     ]
     columns = (get_short_id(record), tr(get_kind_label(record.kind)))
     return CommandResult(
@@ -636,7 +636,9 @@ def _shorten_item_id(item: WhyItem) -> str:
 def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
     source, id, _, score, _, tokens = _make_why_row(item, at, ratio)
     # Without what other columns show: the first names preferences, and the score of a project memory is its confidence.
-    reason = re.sub(r"^(?:a preference |a (?=hard limit)|confidence [\d.]+, )", "", item.reason)
+    confidence = tr("confidence {confidence:.2f}, stated once", confidence=item.signals.get("confidence", 0.0))
+    reason = re.sub(r"^(?:a preference |a (?=hard limit))", "", item.reason)
+    reason = reason.removeprefix(f"{confidence.partition(', ')[0]}, ")
     reason = truncate(re.split("[;:]", reason)[0], _BRIEF_REASON_CHARS)
     return source, id, " ".join(item.text.split()), reason, score, tokens
 

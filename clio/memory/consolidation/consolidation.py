@@ -112,8 +112,8 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
         line = ", ".join([head, *(counts or [tr("nothing new")])])
         if self.early_end:
-            why = "stopped" if self.early_end == "stopped" else tr("out of time")
-            left = tr_count(self.waiting, "turn") if self.waiting else "more"
+            why = tr("stopped") if self.early_end == "stopped" else tr("out of time")
+            left = tr_count(self.waiting, "turn") if self.waiting else tr("more")
             line += tr("; {why}, {left} left", why=why, left=left)
         if self.dry_run:
             return tr("{line} · nothing was written", line=line)

@@ -33,6 +33,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.versions import read_changed_records
 from clio.text.formatting import truncate_line
+from clio.text.translation import tr
 
 _RESULT_NAMES = {
     "merged": "confirmed",
@@ -254,7 +255,11 @@ class FindingSaver:
         self._done.counts["superseded"] += gone
         if gone and new is None:
             self._done.lines.append(
-                f"“{truncate_line(refuted[0].text, 100)}” was refuted by “{correction.quote[:100]}”"
+                tr(
+                    "“{old}” was refuted by “{quote}”",
+                    old=truncate_line(refuted[0].text, 100),
+                    quote=correction.quote[:100],
+                )
             )
 
     def _forget_short_form(self, correction: Correction, new: MemoryRecord) -> None:
@@ -273,8 +278,8 @@ class FindingSaver:
             store.forget_all(short_forms, f"part of “{shorten_content(new)}”", "outweighed")
 
     def _add_line(self, finding: Finding, text: str, rest: str = "") -> None:
-        by = ", found by the model" if finding.asserted_by == "model" else ""
-        self._done.lines.append(f"{get_kind_label(finding.kind)} “{truncate_line(text, 120)}”{rest}{by}")
+        by = tr(", found by the model") if finding.asserted_by == "model" else ""
+        self._done.lines.append(f"{tr(get_kind_label(finding.kind))} “{truncate_line(text, 120)}”{rest}{by}")
 
     def _save_typed_memory(self, finding: Finding, importance: float) -> None:
         said = _provenance(finding)
@@ -305,7 +310,8 @@ class FindingSaver:
         became = _RESULT_NAMES.get(done.action, "facts" if finding.kind == "fact" else "preferences")
         self._done.counts[became] += 1
         if became not in ("confirmed", "dropped"):
-            old = f", replacing “{shorten_content(done.other)}”" if done.action == "superseded" and done.other else ""
+            other = done.other if done.action == "superseded" else None
+            old = tr(", replacing “{content}”", content=shorten_content(other)) if other else ""
             self._add_line(finding, done.record.content, old)
 
     def _is_outdated(self, finding: Finding, done: Saved) -> bool:

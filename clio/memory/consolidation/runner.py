@@ -53,7 +53,7 @@ from clio.text.consolidate import REPLAY_BATCH_SIZE, compute_replay_priority, sa
 from clio.text.formatting import format_stored_time
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
-from clio.text.translation import tr
+from clio.text.translation import tr, tr_count
 from clio.text.vocabulary import extract_terms
 from clio.threads import BackgroundCall, ProgressCallback, ignore_progress, never_stop
 
@@ -633,13 +633,13 @@ class ConsolidationRun:
         try:
             findings, dropped = ask_about(self._selection.turns, ask, self._is_over)
         except ProviderError as error:
-            self._errors.append(f"the model was not asked what it finds: {error}")
+            self._errors.append(tr("the model was not asked what it finds: {error}", error=error))
             return
         for finding in findings:
             self._done.counts["by_model"] += self._saver.save(finding)
         if dropped:
-            findings_dropped = f"{dropped} finding{'s' * (dropped > 1)} of the model"
-            self._done.lines.append(f"{findings_dropped} dropped: the quoted turn does not say that")
+            findings = tr_count(dropped, "finding of the model", "findings of the model")
+            self._done.lines.append(tr("{findings} dropped: the quoted turn does not say that", findings=findings))
 
     def _save(self, *, whole: bool, now: float) -> None:
         """Write the state, if it changed. whole: the pass is complete."""
@@ -727,7 +727,7 @@ def run_consolidation(
         folders = consolidation.folder, consolidation.person
         run = ConsolidationRun(consolidation, *folders, stop=stop, budget_s=budget_s, ask=ask, tell=tell, tidies=tidies)
         if use_model and ask is None and by == "hand":
-            run.note_error("no model was asked what it finds, since only a conversation has one")
+            run.note_error(tr("no model was asked what it finds, since only a conversation has one"))
         report = run.run(by)
         return _save_report(consolidation, report)
     finally:

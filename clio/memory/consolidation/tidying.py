@@ -27,6 +27,7 @@ from clio.storage.files import get_stamp
 from clio.storage.locks import FileLock
 from clio.text.consolidate import is_variant_expired
 from clio.text.scoring import DAY_S
+from clio.text.translation import tr
 
 MAX_CHARS = 600
 """Maximum length of a note that is promoted; a longer one is a document, and search finds it as a note."""
@@ -108,7 +109,12 @@ class Tidying:
             state = structs.replace(state, promoted=state.promoted | {key: name})
             if added.is_new:
                 self._done.counts["promoted"] += 1
-                line = f"note {key!r}, used in {MIN_SESSIONS} sessions, is now project fact {added.record.id}"
+                line = tr(
+                    "note {key!r}, used in {count} sessions, is now project fact {id}",
+                    key=key,
+                    count=MIN_SESSIONS,
+                    id=added.record.id,
+                )
                 self._done.lines.append(line)
         return state
 
@@ -122,7 +128,8 @@ class Tidying:
                 store.forget_all(ids, f"archived {len(ids)} doubtful variants")
                 count += len(ids)
         if count:
-            self._done.lines.append(f"archived {count} variants with less than 30 % confidence and older than 90 days")
+            line = tr("archived {count} variants with less than 30 % confidence and older than 90 days", count=count)
+            self._done.lines.append(line)
         self._done.counts["archived"] += count
 
     def _is_expired_variant(self, record: MemoryRecord) -> bool:
@@ -199,9 +206,9 @@ class Tidying:
         faded, merged = compacted.removed - compacted.merged, compacted.merged
         self._done.counts.update(archived=faded, merged=merged)
         if faded:
-            self._done.lines.append(f"{faded} memories faded")
+            self._done.lines.append(tr("{count} memories faded", count=faded))
         if merged:
-            self._done.lines.append(f"{merged} memories merged with similar ones")
+            self._done.lines.append(tr("{count} memories merged with similar ones", count=merged))
 
 
 def _is_promotable(note: MemoryRecord) -> bool:

@@ -6,7 +6,7 @@ changes within a session, because that would invalidate the prompt cache; change
 
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from itertools import groupby, takewhile
 from pathlib import Path, PurePosixPath
 
@@ -16,6 +16,7 @@ from clio.memory.store.ltm_codec import EVERYWHERE, LtmReader, normalize_rule_pa
 from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
+from clio.text.translation import mark, tr
 from clio.text.untrusted_text import make_inert_line, quote_inert
 from clio.tokens import DEFAULT_RATIO, text_units
 
@@ -63,10 +64,13 @@ class InjectedItem(Struct, frozen=True, kw_only=True):
         """Why it is in the prompt, for the user."""
         entry = self.entry
         if entry.kind == "rule":
-            return "applies everywhere" if entry.context in ("", "*") else f"applies to {entry.context}"
-        times = "once" if entry.times == 1 else f"{entry.times} times"
-        trust = describe_trust(entry)
-        return f"confidence {entry.confidence:.2f}, stated {times}{f', {trust}' if trust else ''}"
+            everywhere = tr("applies everywhere")
+            return everywhere if entry.context in ("", "*") else tr("applies to {path}", path=entry.context)
+        once = tr("confidence {confidence:.2f}, stated once", confidence=entry.confidence)
+        often = tr("confidence {confidence:.2f}, stated {count} times", confidence=entry.confidence, count=entry.times)
+        reason = once if entry.times == 1 else often
+        trust = describe_trust(entry, tr)
+        return f"{reason}, {trust}" if trust else reason
 
     @property
     def tokens(self) -> int:
@@ -224,19 +228,21 @@ def _make_block(
     return Injected(fragment=fragment, items=items, left_out=total - len(chosen))
 
 
-def describe_trust(record: MemoryRecord) -> str:
+def describe_trust(record: MemoryRecord, say: Callable[..., str] = str.format) -> str:
     """Return who confirmed a memory ("confirmed in 2 sessions"), or "unverified"; "" for what the user said once.
 
     A memory is unverified if only the assistant or a tool stated it, and in no other session. Files of other programs
     do not record who stated a memory; such a memory is neither confirmed nor unverified.
+
+    say: `tr` for the user; without it the text is English, for the model.
     """
     if record.members >= 2:
-        return f"confirmed by {record.members} people"
+        return say(mark("confirmed by {count} people"), count=record.members)
     if record.is_corroborated:
         sources = (record.provenance, *record.confirmations)
         sessions = {source.session for source in sources if source and source.session and source.asserted_by != "tool"}
-        return f"confirmed in {max(len(sessions), 2)} sessions"
-    return "" if record.author in ("user", "") or record.confirmations else "unverified"
+        return say(mark("confirmed in {count} sessions"), count=max(len(sessions), 2))
+    return "" if record.author in ("user", "") or record.confirmations else say(mark("unverified"))
 
 
 _WILDCARDS = frozenset("*?[")

@@ -46,6 +46,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionLimit
 from clio.text.formatting import format_stored_time
 from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
+from clio.text.translation import tr
 from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
 from clio.text.vocabulary import is_stop_word_stem, stem_word, tokenize
 
@@ -543,7 +544,7 @@ class TurnMemory:
         """
         now = {record.id: record for record in self._hard_limits()}
         at = self._clock()
-        self.items += [report_preference(record, at, "a hard limit: in every prompt") for record in now.values()]
+        self.items += [report_preference(record, at, tr("a hard limit: in every prompt")) for record in now.values()]
         told = self._limits | self._new
         new = [
             record
@@ -612,8 +613,8 @@ class TurnMemory:
         if fragment is None:
             return None
         for preference in fitting:
-            area = self.scenario if preference.record.scenarios else "any work"
-            reason = f"a preference for {area}"
+            area = self.scenario if preference.record.scenarios else tr("any work")
+            reason = tr("a preference for {area}", area=area)
             self.items.append(report_preference(preference.record, self._clock(), reason, preference.weight))
         if fragment.text in self._told_tastes:
             return None
@@ -668,7 +669,7 @@ class TurnMemory:
         new = [*again, *(live[id] if id in live else self._store.successor(id) for id in told)]
         return [
             make_without_query(
-                of_record(record, now, self._store.describe_drift(record)), "replaces an outdated memory", now
+                of_record(record, now, self._store.describe_drift(record)), tr("replaces an outdated memory"), now
             )
             for record in new
             if record is not None and record.id not in found

@@ -16,51 +16,62 @@ from clio.memory.retrieval.scoring import (
     is_near,
 )
 from clio.memory.store.record import MemoryRecord
-from clio.text.formatting import format_count, format_stored_time
+from clio.text.formatting import format_stored_time
 from clio.text.scoring import DAY_S
+from clio.text.translation import mark, tr, tr_count
 from clio.tokens import DEFAULT_RATIO, text_units
 
 _MAX_SHOWN_WORDS = 6
-_CONFIRMED = "confirmed more than once"
+_CONFIRMED = mark("confirmed more than once")
 _SHOW_DATE_AFTER_S = 60 * DAY_S
 """Age from which a date is shown instead of a number of days."""
 
 
 class Reason(Struct, frozen=True):
-    """One factor of a score: its name, its value, and a short description for the user."""
+    """One factor of a score: its name, its value, and a short description, of which `words` is the English text."""
 
     name: str
     value: float
-    words: str
+    text: str
+    values: dict[str, object] = {}
+
+    @property
+    def words(self) -> str:
+        """The description in English, for the model and for programs."""
+        return self.text.format(**self.values)
+
+    def translate(self) -> str:
+        """Return the description in the user's language."""
+        return tr(self.text, **self.values)
 
 
 def list_reasons(item: Scored) -> Iterator[Reason]:
     """Yield all factors of a score."""
     candidate = item.candidate
-    yield Reason("words", round(item.fit.share, 3), describe_words(item))
+    yield Reason("words", round(item.fit.share, 3), *_describe_words(item))
     if candidate.engine is not None:
-        yield Reason("context", round(candidate.engine.share, 3), "by its context")
+        yield Reason("context", round(candidate.engine.share, 3), mark("by its context"))
         if title := round(candidate.engine.title, 2):
-            yield Reason("title", title, "session title matches too")
+            yield Reason("title", title, mark("session title matches too"))
     if item.meaning is not None:
-        near = "same" if item.meaning > 0.75 else "close in" if item.meaning > 0.45 else "distant in"
-        yield Reason("meaning", round(item.meaning, 3), f"{near} meaning")
+        near = _CLOSE if item.meaning > 0.45 else mark("distant in meaning")
+        yield Reason("meaning", round(item.meaning, 3), mark("same meaning") if item.meaning > 0.75 else near)
     if candidate.asks:
-        yield Reason("asks", ONLY_ASKS, "only a question")
-    yield Reason("recency", round(compute_recency(candidate, item.now), 3), _describe_age(item))
+        yield Reason("asks", ONLY_ASKS, mark("only a question"))
+    yield Reason("recency", round(compute_recency(candidate, item.now), 3), *_describe_age(item))
     tier, factor = get_tier(candidate)
     yield Reason("tier", factor, tier)
     if candidate.strength is not None:
         weight = compute_strength_weight(candidate.strength)
-        yield Reason("strength", round(weight, 3), f"strength {candidate.strength:.2f}")
+        yield Reason("strength", round(weight, 3), mark("strength {strength:.2f}"), {"strength": candidate.strength})
     if candidate.is_corroborated:
         yield Reason("corroborated", CORROBORATED, candidate.trust or _CONFIRMED)
     if item.rank is not None:
-        yield Reason("rank", round(item.rank, 4), "by rank within each source")
+        yield Reason("rank", round(item.rank, 4), mark("by rank within each source"))
     if item.also:
         first = item.also[0].title or item.also[0].session[:8]
-        more = f" and in {len(item.also) - 1} more" if len(item.also) > 1 else ""
-        yield Reason("same", float(len(item.also)), f"also in “{first}”{more}")
+        text = mark("also in “{first}” and in {count} more") if len(item.also) > 1 else mark("also in “{first}”")
+        yield Reason("same", float(len(item.also)), text, {"first": first, "count": len(item.also) - 1})
 
 
 def collect_signals(item: Scored) -> dict[str, float]:
@@ -82,38 +93,50 @@ def describe_match(item: Scored) -> str:
     if item.because:
         return item.because
     candidate = item.candidate
-    reasons = [describe_words(item)] if item.fit.found.hits or item.fit.found.alias else []
+    words, values = _describe_words(item)
+    reasons = [tr(words, **values)] if item.fit.found.hits or item.fit.found.alias else []
     if is_near(candidate):
-        reasons.append("close in meaning")
+        reasons.append(tr(_CLOSE))
     importance = candidate.signals.get("importance")
-    about = [f"importance {importance:g}"] if importance is not None else []
-    about += [_describe_age(item)] if candidate.when else []
+    about = [tr("importance {importance:g}", importance=importance)] if importance is not None else []
+    age, values = _describe_age(item)
+    about += [tr(age, **values)] if candidate.when else []
     if candidate.trust or candidate.is_corroborated:
-        about.append(candidate.trust or _CONFIRMED)
+        about.append(tr(candidate.trust or _CONFIRMED))
     return "; ".join([*reasons, *([", ".join(about)] if about else [])])
 
 
-def describe_words(item: Scored) -> str:
-    """Return which words of the query the text contains, as a phrase."""
+_CLOSE = mark("close in meaning")
+_Phrase = tuple[str, dict[str, object]]
+"""A sentence for `tr`, and its values."""
+
+
+def _describe_words(item: Scored) -> _Phrase:
+    """Return which words of the query the text contains."""
     found = item.fit.found
     if item.fit.exact:
-        return "matches word for word"
+        return mark("matches word for word"), {}
+    others = [hit for hit in found.hits if hit not in found.alias.casefold().split()]
+    words = ", ".join(others[:_MAX_SHOWN_WORDS])
     if found.alias:
-        others = [hit for hit in found.hits if hit not in found.alias.casefold().split()]
-        return f"named {found.alias}" + (f", matches {', '.join(others[:_MAX_SHOWN_WORDS])}" if others else "")
-    more = f" and {len(found.hits) - _MAX_SHOWN_WORDS} more" if len(found.hits) > _MAX_SHOWN_WORDS else ""
-    return f"matches {', '.join(found.hits[:_MAX_SHOWN_WORDS])}{more}" if found.hits else "no word matches"
+        text = mark("named {name}, matches {words}") if others else mark("named {name}")
+        return text, {"name": found.alias, "words": words}
+    if (more := len(others) - _MAX_SHOWN_WORDS) > 0:
+        return mark("matches {words} and {count} more"), {"words": words, "count": more}
+    return (mark("matches {words}"), {"words": words}) if others else (mark("no word matches"), {})
 
 
-def _describe_age(item: Scored) -> str:
+def _describe_age(item: Scored) -> _Phrase:
     when = item.candidate.when
     if not when:
-        return "undated"
+        return mark("undated"), {}
     age = item.now - when
     if age > _SHOW_DATE_AFTER_S:
-        return f"from {format_stored_time('%Y-%m-%d', when)}"
+        return mark("from {date}"), {"date": format_stored_time("%Y-%m-%d", when)}
     days = int(max(age, 0.0) // DAY_S)
-    return "from today" if days == 0 else "1 day old" if days == 1 else f"{days} days old"
+    if days > 1:
+        return mark("{days} days old"), {"days": days}
+    return mark("1 day old") if days else mark("from today"), {}
 
 
 class WhyItem(Struct, frozen=True, kw_only=True):
@@ -152,7 +175,7 @@ class WhyReport(Struct, frozen=True, kw_only=True):
 
 State = Literal["given", "given before", "cut", "in request"]
 """What became of a memory that fits: given to the model now or earlier, over a limit, or in the request already."""
-_NOTES: dict[State, str] = {"given before": "; already given", "in request": "; already in the request"}
+_NOTES: dict[State, str] = {"given before": mark("; already given"), "in request": mark("; already in the request")}
 
 
 def report_recalled(item: Scored, state: State, tokens: int = 0) -> WhyItem:
@@ -162,7 +185,7 @@ def report_recalled(item: Scored, state: State, tokens: int = 0) -> WhyItem:
         source=candidate.source,
         id=candidate.id,
         text=candidate.text,
-        reason=describe_match(item) + _NOTES.get(state, ""),
+        reason=describe_match(item) + (tr(_NOTES[state]) if state in _NOTES else ""),
         signals=collect_signals(item) | {"rank": item.score},
         age_s=max(item.now - candidate.when, 0.0) if candidate.when else None,
         tokens=tokens or estimate_tokens(candidate.text),
@@ -201,8 +224,8 @@ def report_project_memory(blocks: Iterable[Injected], now: float) -> Iterator[Wh
             yield WhyItem(
                 source="knowledge",
                 id="",
-                text=format_count(block.left_out, "more memory"),
-                reason="for another folder, or over the size limit of the block",
+                text=tr_count(block.left_out, "more memory", "more memories"),
+                reason=tr("for another folder, or over the size limit of the block"),
                 included=False,
                 count=block.left_out,
             )

@@ -247,32 +247,36 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def line(self) -> str:
-        """Return the memory on one line, as a model or a user reads it.
+        """Return the memory on one line, as a model reads it.
 
         The error of a solution is text of a tool, so it is a quotation unless the user stated it.
         """
-        where = f" (e.g. {', '.join(self.examples)})" if self.examples else ""
-        otherwise = f" [said otherwise in {', '.join(self.rivals)}]" if self.rivals else ""
-        return " ".join(f"{self._text}{where}{otherwise}".split())
+        return self.render_line()
 
-    @property
-    def _text(self) -> str:
+    def render_line(self, say: Callable[..., str] = str.format) -> str:
+        """Return the same in the words of `say`: `tr` for the user."""
+        where = say(mark(" (e.g. {files})"), files=", ".join(self.examples)) if self.examples else ""
+        otherwise = say(mark(" [said otherwise in {files}]"), files=", ".join(self.rivals)) if self.rivals else ""
+        return " ".join(f"{self._render_text(say)}{where}{otherwise}".split())
+
+    def _render_text(self, say: Callable[..., str]) -> str:
         match self.kind:
             case "solution":
                 error = self.content if self.author in ("user", "") else quote_inert(self.content)
                 return f"{error} → {self.solution}" if self.solution else error
             case "preference" if self.score is not None:
                 # "mocks" alone does not say whether they are liked.
-                return f"{self.content} ({'hard limit' if self.is_limit else describe_score(self.score)})"
+                return f"{self.content} ({say('hard limit' if self.is_limit else describe_score(self.score))})"
             case "workflow":
                 steps = " → ".join(self.steps)
                 named = self.content if steps in ("", self.content) else f"{self.content}: {steps}"
-                rate = "" if self.success_rate is None else f" ({self.success_rate:.0%} went well)"
-                return named + rate
+                rate = self.success_rate
+                return named if rate is None else named + say(mark(" ({rate:.0%} went well)"), rate=rate)
             case "failure":
                 impact = f" – {self.impact}" if self.impact else ""
-                ways = " or: ".join(way for way in (self.solution, *self.also) if way)
-                return f"{self.content}{impact}" + (f"; prevented by: {ways}" if ways else "")
+                ways = say(mark(" or: ")).join(way for way in (self.solution, *self.also) if way)
+                prevented = say(mark("; prevented by: {ways}"), ways=ways) if ways else ""
+                return f"{self.content}{impact}{prevented}"
             case "rule":
                 return self.content if self.context in ("", "*") else f"{self.context}: {self.content}"
             case _:
