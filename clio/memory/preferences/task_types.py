@@ -35,53 +35,10 @@ class TaskType(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
 
 
+_EN = english_rules("task_types")
 BUILT_IN: dict[str, TaskType] = {
-    "coding": TaskType(
-        keywords=tuple(
-            "code coding codex implement function class method module refactor api endpoint feature repo library "
-            "package type parser script rewrite rename extract test verification".split()
-        ),
-        aliases=("code", "dev", "development"),
-    ),
-    "testing": TaskType(
-        keywords=tuple(
-            "test tests testing pytest unittest jest coverage fixture mock assert flaky regression spec".split()
-        ),
-        aliases=("test", "tests", "qa"),
-    ),
-    "review": TaskType(
-        keywords=tuple("review reviewer diff pr pull merge approve comment feedback nitpick audit critique".split()),
-        aliases=("reviewing", "pr"),
-    ),
-    "debugging": TaskType(
-        keywords=tuple(
-            "debug bug crash error exception traceback stack trace fail failing broken hang leak segfault reproduce "
-            "investigate cause wrong".split()
-        ),
-        aliases=("debug", "fix", "bugs"),
-    ),
-    "git": TaskType(
-        keywords=tuple(
-            "git commit branch rebase merge push pull stash cherry-pick checkout tag changelog conflict revert history "
-            "squash".split()
-        ),
-        aliases=("vcs",),
-    ),
-    "writing": TaskType(
-        keywords=tuple(
-            "write writing document documentation docs readme docstring tutorial guide prose blog article paragraph "
-            "markdown changelog wording".split()
-        ),
-        aliases=("docs", "documentation", "doc"),
-    ),
-    "communication": TaskType(
-        keywords=tuple("message chat reply email meeting slack tone announce".split()),
-        aliases=("chat", "social", "meeting"),
-    ),
-    "biz-analyze": TaskType(
-        keywords=tuple("business product market customer revenue pricing metric roadmap stakeholder".split()),
-        aliases=("biz", "business", "product"),
-    ),
+    name: TaskType(keywords=tuple(words.split()), aliases=tuple(_EN.maps["aliases"][name].split()))
+    for name, words in _EN.maps["keywords"].items()
 }
 
 
@@ -307,7 +264,7 @@ TRACE = (
 @cache
 def cues() -> dict[str, tuple[tuple[float, LazyRegex], ...]]:
     """Return weights and cues by task type."""
-    return english_rules("task_types").cue_patterns()
+    return _EN.cue_patterns()
 
 
 @cache
