@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from msgspec import Struct, structs
 
@@ -164,6 +164,7 @@ _PARTS: dict[Kind, dict[str, tuple[str, ...]]] = {
     "failure": {"text": ("what", "error"), "impact": ("impact",), "solution": ("prevention",)},
     "rule": {"text": ("rule", "pattern"), "path": ("path",)},
 }
+_TYPED_PARTS = {"text": ("fact", "error", "pattern", "what", "rule", "name", "key")}
 _NEUTRAL = ("content", "text", "replacement")
 _FIELDS = {"path": "context", "text": "content"}
 _STALE = {"drifted": "its examples have changed since", "gone": "its examples are gone"}
@@ -245,29 +246,28 @@ def _without_session_if_repeated(provenance: Provenance, text: str, known: Itera
 def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
     """Change the fields of one memory that the call names, and record the author of the new text.
 
-    Raises ToolRetry for a field that memories of this kind do not have, and if the call changes nothing.
+    Raises ToolRetry for a field that memories of this kind do not have, if the call changes nothing, and if the memory
+    is the user's statement but the new text is not.
     """
     if len(call.ids) != 1:
         raise WrongArguments("update changes one memory at a time", "give one id")
     old = _get_record(memory, call.ids[0])
-    if old.kind not in PROJECT_KINDS:
-        return _update_typed(memory, old, call, provenance)
-    parts = _PARTS[old.kind]
-    _refuse_change_of_statement(old, call, provenance)
-    known = {*parts, "confidence", "examples", "ids"}
+    id, parts = shorten_record_id(old), _PARTS.get(old.kind, _TYPED_PARTS)
+    can_change = _list_changeable_parts(old.kind, call.asked)
+    known = {*parts, "examples", "ids", "confidence" if old.kind in PROJECT_KINDS else "importance"}
     if call.given - known or (call.text and call.text_parameter not in (*_NEUTRAL, *parts["text"])):
-        raise WrongArguments(
-            f"{old.id} is a {old.kind}", f"you can change {_list_changeable_parts(old.kind, call.asked)}"
-        )
+        raise WrongArguments(f"{id} is a {old.kind}", f"you can change {can_change}")
+    if not call.given - {"ids"}:
+        raise WrongArguments(f"update needs id and at least one of: {can_change}")
+    _refuse_change_of_statement(old, call, provenance)
     _refuse_path_outside(call)
     changes = {_FIELDS.get(slot, slot): getattr(call, slot) for slot in sorted(call.given - {"ids"})}
-    if not changes:
-        raise WrongArguments(f"update needs id and at least one of: {_list_changeable_parts(old.kind, call.asked)}")
-    if _advice_field(old) in call.given:
+    # The part that later sessions would follow: who said that is the author of the memory.
+    if ("steps" if old.kind == "workflow" else "solution" if old.solution else "text") in call.given:
         changes["provenance"] = provenance
-    entry = memory.store.update(old.id, **changes)
-    text = f"Updated {describe_memory(entry)}{_warn_of_missing_files(memory, call)}"
-    return ToolOutput(text=text, summary=tr("updated {id} · /memory undo", id=entry.id))
+    record = memory.store.update(old.id, **changes)
+    text = f"Updated {describe_memory(record)}{_warn_of_missing_files(memory, call)}"
+    return ToolOutput(text=text, summary=tr("updated {id} · /memory undo", id=id))
 
 
 def _refuse_change_of_statement(record: MemoryRecord, call: MemoryCall, provenance: Provenance) -> None:
@@ -280,26 +280,6 @@ def _refuse_change_of_statement(record: MemoryRecord, call: MemoryCall, provenan
             f"{shorten_record_id(record)} was stated by the user and can only be replaced by a statement of the user",
             "ask the user",
         )
-
-
-def _update_typed(memory: MemorySystem, old: MemoryRecord, call: MemoryCall, provenance: Provenance) -> ToolOutput:
-    """Change the text, the importance or the files of a fact, event, note or preference.
-
-    Raises ToolRetry for other fields, and if the memory is the user's statement but the new text is not.
-    """
-    id = shorten_record_id(old)
-    parts = "content, importance, files"
-    if call.given - {"ids", "text", "importance", "examples"}:
-        raise WrongArguments(f"{id} is a {old.kind}", f"you can change {parts}")
-    if not call.given - {"ids"}:
-        raise WrongArguments(f"update needs id and at least one of: {parts}")
-    _refuse_change_of_statement(old, call, provenance)
-    changes: dict[str, Any] = {"content": call.text, "provenance": provenance} if "text" in call.given else {}
-    if "importance" in call.given:
-        changes["importance"] = call.importance
-    record = memory.store.update(old.id, **changes, examples=call.examples)
-    text = f"Updated {describe_memory(record)}{_warn_of_missing_files(memory, call)}"
-    return ToolOutput(text=text, summary=tr("updated {id} · /memory undo", id=id))
 
 
 def overview(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -387,16 +367,11 @@ def _describe_author(record: MemoryRecord) -> str:
 
 def _list_changeable_parts(kind: Kind, asked: str) -> str:
     """Return the parameters of `update` for a kind, with the names in the schema or those of a former operation."""
+    if kind not in _PARTS:
+        return "content, importance, files"
     if asked in LISTED_OPERATIONS:
         return ", ".join([*("content" if field == "text" else field for field in _PARTS[kind]), "confidence, files"])
     return ", ".join([*(names[0] for names in _PARTS[kind].values()), "confidence, examples"])
-
-
-def _advice_field(entry: MemoryRecord) -> str:
-    """Return the name of the field with the text that later sessions would follow."""
-    if entry.kind == "workflow":
-        return "steps"
-    return "solution" if entry.solution else "text"
 
 
 def _report_added(added: Saved, provenance: Provenance) -> ToolOutput:
