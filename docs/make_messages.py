@@ -41,6 +41,8 @@ AREAS: Mapping[str, str] = {
     "clio/config/": "Configuration and trust",
     "clio/entrypoints/repl/welcome.py": "First screen",
     "clio/ui/approval_dialog.py": "Questions and approvals",
+    "clio/ui/commit_dialog.py": "Questions and approvals",
+    "clio/ui/plan_dialog.py": "Questions and approvals",
     "clio/security/": "Reasons for asking and refusing",
     "clio/sandbox/": "Reasons for asking and refusing",
     "clio/ui/footer.py": "Status line and working line",

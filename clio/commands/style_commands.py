@@ -18,6 +18,7 @@ from clio.commands.command import (
     make_refusal,
     quote_code,
 )
+from clio.commands.feedback_commands import format_votes
 from clio.commands.memory.memory_text import format_short_age, format_time_ago, requires_memory, suggest_options
 from clio.errors import ClioError
 from clio.memory.styles.style_state import DIMENSIONS, StyleSkill, Trigger
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from clio.memory.styles.selection import ArmAccount, Choice
     from clio.memory.styles.style_state import Earned
     from clio.memory.styles.styles import Styles, StyleView
-from clio.commands.feedback_commands import format_votes
 
 OFF = mark("Response styles are off. `/style on` lets clio choose one for each answer, and learn from `+` and `-`.")
 _LEAST_TASTE = 0.05

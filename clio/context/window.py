@@ -21,6 +21,8 @@ from clio.context.compaction import (
 from clio.context.message_views import Unit, find_tail_start, find_task_index, split_units
 from clio.context.request_builder import BuiltRequest, ContextBuilder, Stage, TrimReport, render_fragment
 from clio.context.summary import RunningJob, ThreadSummary
+from clio.context.summary_message import SummaryMessage
+from clio.context.window_messages import SentMessages, WindowMessages
 from clio.errors import ContextOverflow, UserError
 from clio.messages import MISSING_TOOLS, Fragment, UserMessage
 from clio.providers.base import ModelLimits
@@ -31,8 +33,6 @@ from clio.tokens import BilledEstimate, message_units
 
 if TYPE_CHECKING:
     from clio.context.window_report import NextTrim, WindowUsage
-from clio.context.summary_message import SummaryMessage
-from clio.context.window_messages import SentMessages, WindowMessages
 
 _NOTE_SHARE = 0.3  # of the summary's tokens
 _LARGE_SHARE = 0.2  # of the window; local servers often allow a quarter of what the model supports

@@ -1,37 +1,25 @@
-"""Dialogs in which the user approves a tool call, a plan or a commit, edits it, or accepts single hunks of a change."""
+"""Ask the user whether a call of the model may be run, and the model's own questions."""
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct, structs
 from rich.padding import Padding
 from rich.text import Text
 
-from clio.config.schema import ApprovalMode
 from clio.errors import ToolFailed, UserError
-from clio.security.actions import (
-    CallServer,
-    ChangeFiles,
-    FetchUrl,
-    FileChange,
-    ReadFiles,
-    RunCommand,
-    TouchOwnState,
-)
+from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand, TouchOwnState
 from clio.security.approval import Answer, ApprovalRequest, Declined
-from clio.sessions.state import Todo
 from clio.text.translation import mark, tr, tr_count
 from clio.tools.files.diff import DiffHunk, apply_diff_hunks, diff_change, split_hunks
 from clio.tools.files.text_file import find_main_ending
 from clio.ui.diff_view import FormatPath
-from clio.ui.hanging_text import HangingText
+from clio.ui.hanging_text import HangingText, indent_line
 from clio.ui.painter import Part, count_cells, truncate_to_cells
-from clio.ui.prompt_io import PromptIO
-from clio.ui.questions import ENTER
+from clio.ui.prompt_io import MAX_UNSCROLLED_ROWS, PromptIO
 from clio.ui.safe_text import clean, clean_line, escape_controls, spell_out_line, spell_out_lines
 from clio.ui.terminal_handoff import edit_text, hand_over_terminal
 
@@ -273,8 +261,6 @@ def _describe_piece(piece: ChangePiece, display: FormatPath) -> str:
     return f"{(tr('new file') if change.kind == 'add' else tr('delete'))} {name}"
 
 
-MAX_UNSCROLLED_ROWS = 30
-"""Up to this many rows are printed directly; longer texts are displayed in a page to scroll."""
 _ROWS_AROUND = 9  # the title, the reason, a blank row, the choices, and the status below
 _MAX_RULE_ROWS = 2
 _DETAILS = "?"
@@ -381,7 +367,7 @@ class ApprovalQuestion:
         reason = spell_out_line(request.verdict.reason)
         notes = [Part(body=Padding(Text(note, prompt_io.theme.strong), (0, 0, 0, 2), expand=False))] if note else []
         if not questions.is_live:
-            prompt_io.print_parts(notes or [heading, *([_indent_line(reason, faint, 2)] if reason else [])])
+            prompt_io.print_parts(notes or [heading, *([indent_line(reason, faint, 2)] if reason else [])])
             if prompt_io.fits_in_rows(body, MAX_UNSCROLLED_ROWS):
                 prompt_io.print_parts(body)
                 return await questions.ask_key(choices, guarded=guarded)
@@ -399,7 +385,7 @@ class ApprovalQuestion:
         while True:
             is_long = not prompt_io.fits_in_rows(body, max(prompt_io.size()[1] - _ROWS_AROUND, 1))
             reasons = [truncate_to_cells(reason, room if is_cut else most)] if reason else []
-            head = prompt_io.render_head([heading, *notes, *(_indent_line(text, faint, 2) for text in reasons)])
+            head = prompt_io.render_head([heading, *notes, *(indent_line(text, faint, 2) for text in reasons)])
             further = ({_DETAILS: tr("details")} if is_cut or len(whole) > len(body) else {}) | (
                 {"d": tr("show all")} if is_long else {}
             )
@@ -580,243 +566,3 @@ class TerminalAsker:
             row.append(f"  {number} ", self._prompt_io.theme.accent).append(clean_line(option))
             self._prompt_io.print_parts([Part(body=row)])
         return await self._prompt_io.questions.ask_line(tr("  number or answer: ") if options else tr("  answer: "))
-
-
-_MAX_LISTED_FILES = 12
-
-
-class CommitFileRow(Struct, frozen=True):
-    """One file of a commit. status_letter: as git shows it. line_counts: such as "+12 −3"."""
-
-    status_letter: str
-    path: str
-    line_counts: str
-
-
-class ProposedCommit(Struct, frozen=True, kw_only=True):
-    """A proposed commit. target: such as "on main". trailer: the line that git adds at the end; "" for none."""
-
-    message: str
-    files: tuple[CommitFileRow, ...]
-    stat: str
-    target: str
-    trailer: str = ""
-
-
-class CommitAnswer(Struct, frozen=True, kw_only=True):
-    """The user's answer to a proposed commit.
-
-    "go": commit. "edit": open the message in the editor. "again": let the model write another message, which should say
-    `instructions`. "no": do not commit.
-    """
-
-    kind: Literal["go", "edit", "again", "no"]
-    instructions: str = ""
-
-
-class CommitReviewer:
-    """Shows what would be committed and asks for one key."""
-
-    def __init__(self, prompt_io: PromptIO) -> None:
-        self._prompt_io = prompt_io
-
-    async def choose_files(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None:
-        """Ask which files to commit: those this session changed, or all tracked ones. None for Esc."""
-        prompt_io = self._prompt_io
-        async with prompt_io.suspended():
-            prompt_io.print_parts([prompt_io.make_title("commit", tr("nothing is staged; which files?"))])
-            prompt_io.print_parts(self._format_file_names(tr("this session's"), own))
-            prompt_io.print_parts(self._format_file_names(tr("all tracked"), tracked))
-            choices = {ENTER: tr("this session's"), "a": tr("all tracked"), "n": tr("nothing")}
-            key = await prompt_io.questions.ask_key(choices, guarded=prompt_io.is_typing())
-        return {ENTER: "own", "a": "tracked"}.get(key or "")  # type: ignore[return-value]
-
-    async def confirm_secrets(self, lines: Sequence[str]) -> bool:
-        """Ask whether to commit although these lines contain what looks like secrets."""
-        prompt_io = self._prompt_io
-        async with prompt_io.suspended():
-            prompt_io.print_parts(
-                [prompt_io.make_title("commit", tr("these lines look like secrets:"), prompt_io.theme.bad)]
-            )
-            prompt_io.print_parts(Text(f"  {spell_out_line(line)}") for line in lines)
-            prompt_io.print_remark(tr("the model does not see these lines"))
-            key = await prompt_io.questions.ask_key(
-                {"y": tr("commit anyway"), "n": tr("no")}, guarded=prompt_io.is_typing()
-            )
-        return key == "y"
-
-    async def confirm_programs(self, lines: Sequence[str]) -> bool:
-        """Ask whether git may start these programs with this commit and later ones."""
-        prompt_io = self._prompt_io
-        async with prompt_io.suspended():
-            prompt_io.print_parts(
-                [prompt_io.make_title("commit", "git would run programs that this repository configures:")]
-            )
-            prompt_io.print_parts(Text(f"  {spell_out_line(line)}") for line in lines)
-            choices = {"y": tr("allow them"), "n": tr("don't commit")}
-            key = await prompt_io.questions.ask_key(choices, guarded=prompt_io.is_typing())
-            if key == "y":
-                prompt_io.print_remark(tr("allowed in commits of this project until one of these lines changes"))
-        return key == "y"
-
-    async def ask_about_commit(self, proposed: ProposedCommit, diff: Callable[[], str]) -> CommitAnswer:
-        """Return the user's answer; Esc and Ctrl-C are "no". diff: returns what would be committed, for display."""
-        prompt_io = self._prompt_io
-        async with prompt_io.suspended():
-            self._show_proposal(proposed)
-            choices = {
-                ENTER: tr("commit"),
-                "e": tr("edit"),
-                "r": tr("reword"),
-                "d": tr("show diff"),
-                "n": tr("no"),
-            }
-            while (key := await prompt_io.questions.ask_key(choices, guarded=True)) == "d":
-                prompt_io.print_parts(prompt_io.render_diff(clean(diff())))
-            if key == "r":
-                instructions = await prompt_io.questions.ask_line(
-                    tr("  what should it say? (Enter lets the model decide): "), erase=True
-                )
-                return (
-                    CommitAnswer(kind="no")
-                    if instructions is None
-                    else CommitAnswer(kind="again", instructions=clean_line(instructions))
-                )
-        match key:
-            case "e":
-                return CommitAnswer(kind="edit")
-            case _:
-                return CommitAnswer(kind="go" if key == ENTER else "no")
-
-    def print_sentence(self, text: str, *, is_error: bool = False) -> None:
-        """Print a sentence permanently."""
-        self._prompt_io.print_remark(clean_line(text), self._prompt_io.theme.bad if is_error else "")
-
-    def print_output(self, text: str) -> None:
-        """Print the output of git and its hooks, at most one screen."""
-        lines = [Text(f"  {line}") for line in clean(text).splitlines()]
-        self._prompt_io.print_parts(self._prompt_io.render_excerpt(lines, MAX_UNSCROLLED_ROWS))
-
-    def _show_proposal(self, proposed: ProposedCommit) -> None:
-        prompt_io, theme = self._prompt_io, self._prompt_io.theme
-        prompt_io.print_parts([prompt_io.make_title("commit", f"{proposed.stat} · {clean_line(proposed.target)}")])
-        subject, *rest = clean(proposed.message).splitlines() or [""]
-        prompt_io.print_parts([_indent_line(subject, theme.strong), *(_indent_line(line) for line in rest)])
-        if proposed.trailer:
-            prompt_io.print_parts([Text(""), _indent_line(clean_line(proposed.trailer), theme.faint)])
-        faint = theme.faint
-        rows = [
-            Text.assemble((f"  {file.status_letter} ", faint), clean_line(file.path), (f"  {file.line_counts}", faint))
-            for file in proposed.files
-        ]
-        prompt_io.print_parts([Text(""), *prompt_io.render_excerpt(rows, _MAX_LISTED_FILES)])
-
-    def _format_file_names(self, title: str, paths: Sequence[str]) -> list[Part]:
-        shown = ", ".join(clean_line(path) for path in paths[:6])
-        more = tr(" and {count} more", count=len(paths) - 6) if len(paths) > 6 else ""
-        return [_indent_line(f"{title}: {shown}{more}", columns=2)]
-
-
-def _indent_line(line: str, style: str = "", columns: int = 4) -> Part:
-    return Part(body=Padding(Text(line, style), (0, 0, 0, columns), expand=False))
-
-
-_LATER_HINT = mark("/plan shows it again, /plan off exits plan mode")
-
-
-class PlanAnswer(Struct, frozen=True, kw_only=True):
-    """The user's answer to a plan.
-
-    "go": carry it out in `mode`. "edit": open it in the editor. "no": decline it; `reason` is sent to the model unless
-    it is empty. "later": leave the plan and plan mode unchanged.
-    """
-
-    kind: Literal["go", "edit", "no", "later"]
-    mode: ApprovalMode = "ask"
-    reason: str = ""
-
-
-class PlanReviewer:
-    """Shows a plan and asks for one key."""
-
-    def __init__(self, prompt_io: PromptIO) -> None:
-        self._prompt_io = prompt_io
-
-    async def ask_about_plan(self, todos: tuple[Todo, ...], mode_before: ApprovalMode, width: int) -> PlanAnswer:
-        """Return the user's answer; Esc and Ctrl-C mean "later".
-
-        Args:
-            mode_before: the approval mode that "y" returns to.
-            width: available columns.
-        """
-        guarded = self._prompt_io.is_typing()
-        async with self._prompt_io.suspended():
-            rows = self._prompt_io.render_todos(todos, width)
-            size = tr_count(len(todos), "item")
-            heading = self._prompt_io.make_title("plan", size)
-            if self._prompt_io.questions.is_live:
-                key = await self._prompt_io.questions.ask_key(
-                    _list_plan_choices(mode_before, hidden=False),
-                    guarded=guarded,
-                    page=self._prompt_io.make_page(rows),
-                    head=self._prompt_io.render_head([heading]),
-                    default="y",
-                )
-            else:
-                key = await self._print_and_ask(heading, rows, mode_before)
-            answer = await self._answer_for_key(key, mode_before)
-            mark = {"go": "✓", "no": "✗"}.get(answer.kind, "")
-            self._prompt_io.print_remark(_describe_plan_answer(answer, size), mark=mark)
-        return answer
-
-    async def _print_and_ask(self, heading: Part, rows: Sequence[Text], mode_before: ApprovalMode) -> str | None:
-        hidden = len(rows) > MAX_UNSCROLLED_ROWS
-        shown = self._prompt_io.render_excerpt(rows, MAX_UNSCROLLED_ROWS, tr(", d to show all")) if hidden else rows
-        self._prompt_io.print_parts([heading, *shown])
-        key = await self._prompt_io.questions.ask_key(_list_plan_choices(mode_before, hidden))
-        if key == "d":
-            self._prompt_io.print_parts(rows)
-            key = await self._prompt_io.questions.ask_key(_list_plan_choices(mode_before, hidden=False))
-        return key
-
-    async def _answer_for_key(self, key: str | None, before: ApprovalMode) -> PlanAnswer:
-        match key:
-            case "y":
-                return PlanAnswer(kind="go", mode=before)
-            case "a":
-                return PlanAnswer(kind="go", mode="edits")
-            case "e":
-                return PlanAnswer(kind="edit")
-            case "n":
-                question = tr("  what should change? (Enter to skip): ")
-                reason = await self._prompt_io.questions.ask_line(question, erase=True)
-                return PlanAnswer(kind="later") if reason is None else PlanAnswer(kind="no", reason=clean_line(reason))
-            case _:
-                return PlanAnswer(kind="later")
-
-
-def _list_plan_choices(before: ApprovalMode, hidden: bool) -> dict[str, str]:
-    choices = {"y": tr("yes, approval mode {before}", before=before)}
-    if before == "ask":
-        choices["a"] = tr("yes, and allow edits")
-    choices |= {"e": tr("edit"), "n": tr("no")}
-    if hidden:
-        choices["d"] = tr("show all")
-    return choices
-
-
-def _describe_plan_answer(answer: PlanAnswer, size: str) -> str:
-    """Return the answer as it is printed in the scrollback. size: such as "4 items"."""
-    match answer.kind:
-        case "go":
-            return tr("plan of {size} approved, approval mode {mode}", size=size, mode=answer.mode)
-        case "edit":
-            return tr("plan of {size} opened in the editor", size=size)
-        case "no":
-            return (
-                tr("plan of {size} declined: {reason}", size=size, reason=answer.reason)
-                if answer.reason
-                else tr("plan of {size} declined; {later_hint}", size=size, later_hint=tr(_LATER_HINT))
-            )
-        case "later":
-            return tr("plan of {size} kept for later; {later_hint}", size=size, later_hint=tr(_LATER_HINT))

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
+from rich.padding import Padding
 from rich.text import Text
 
 from clio.ui.line_rules import USER_SIGN
@@ -88,3 +89,8 @@ def format_user_message(text: str, theme: Theme) -> Iterator[HangingText]:
         row = HangingText(style=theme.user_message, hang=len(USER_SIGN))
         row.append(USER_SIGN if number == 0 else " " * len(USER_SIGN), theme.accent).append(line)
         yield row
+
+
+def indent_line(line: str, style: str = "", columns: int = 4) -> Part:
+    """Return a line, all rows of which are indented by so many columns."""
+    return Part(body=Padding(Text(line, style), (0, 0, 0, columns), expand=False))

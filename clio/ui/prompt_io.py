@@ -23,6 +23,8 @@ from clio.ui.painter import (
 )
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.printed_rows import PrintedRows
+from clio.ui.questions import Questions
+from clio.ui.scroll_page import ScrollPage
 from clio.ui.tables import render_todos
 from clio.ui.terminal_handoff import Suspender
 from clio.ui.terminal_signals import TerminalSignals
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from clio.ui.diff_view import FormatPath
-from clio.ui.questions import Questions
-from clio.ui.scroll_page import ScrollPage
 
+MAX_UNSCROLLED_ROWS = 30
+"""Up to this many rows are printed directly; longer texts are displayed in a page to scroll."""
 _MAX_CACHED_LINES = 2_000  # rendered lines of a scrolled text; a diff may have a hundred thousand
 _MAX_LINE_CHARS = 20_000
 """At most so many characters of a line are displayed while scrolling."""

@@ -26,7 +26,7 @@ from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
-from clio.ui.approval_dialog import CommitAnswer, ProposedCommit
+from clio.ui.commit_dialog import CommitAnswer, ProposedCommit
 from tests.entrypoints.repl_support import ROOT
 from tests.support.chat_server import ChatServer, error, text
 from tests.support.repositories import NOBODY, git, make, write

@@ -31,7 +31,8 @@ from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import ApprovalRequest, Ask
 from clio.sessions.state import Todo
-from clio.ui.approval_dialog import CommitFileRow, CommitReviewer, ProposedCommit, TerminalApprover, TerminalAsker
+from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
+from clio.ui.commit_dialog import CommitFileRow, CommitReviewer, ProposedCommit
 from clio.ui.completer import LineCompleter, MentionLabels
 from clio.ui.footer import StatusValues, read_branch
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText

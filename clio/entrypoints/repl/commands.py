@@ -80,7 +80,7 @@ from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
 from clio.storage.locks import error_cause
 from clio.text.translation import tr, tr_count
-from clio.ui.approval_dialog import CommitAnswer, CommitFileRow, CommitReviewer, ProposedCommit
+from clio.ui.commit_dialog import CommitAnswer, CommitFileRow, CommitReviewer, ProposedCommit
 from clio.ui.keyboard import KeyWatch
 from clio.ui.line_keys import format_clipboard_copy
 from clio.ui.painter import truncate_to_cells

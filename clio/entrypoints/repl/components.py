@@ -30,12 +30,12 @@ from clio.ui.theme import Terminal, detect_terminal
 if TYPE_CHECKING:
     from clio.app import App
     from clio.context.message_parts import PendingInput
-    from clio.ui.approval_dialog import PlanReviewer
     from clio.ui.footer import SessionStatus
     from clio.ui.history import LineHistory
     from clio.ui.keyboard import HeldTexts, KeyWatch
     from clio.ui.pipe_screen import PipeScreen
     from clio.ui.plain_line import PlainLine
+    from clio.ui.plan_dialog import PlanReviewer
     from clio.ui.printed_rows import PrintedRows
     from clio.ui.prompt_io import PromptIO
     from clio.ui.prompt_line import PromptLine
@@ -248,8 +248,9 @@ def make_components(
     from clio.agent.user_interface import ComposedInterface
     from clio.app import build_app
     from clio.security.actions import Workspace
-    from clio.ui.approval_dialog import PlanReviewer, TerminalApprover, TerminalAsker
+    from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
     from clio.ui.pipe_screen import TerminalOutput
+    from clio.ui.plan_dialog import PlanReviewer
     from clio.ui.terminal_handoff import make_suspender
     from clio.ui.terminal_signals import make_signals
 
