@@ -327,6 +327,36 @@ def test_a_preference_alone_is_no_limit() -> None:
     assert find_limits("gosto do projeto, mas nunca termina") == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Du musst mich nicht mehr fragen, bevor du etwas installierst.",
+        "du musst keine Docstrings mehr schreiben",
+        "du darfst Dateien jetzt ändern, ohne mich zu fragen",
+        "tu peux committer sans me demander maintenant",
+        "tu n'as plus besoin de me demander avant de committer",
+        "ya no hace falta que me preguntes antes de instalar algo",
+        "ça ne marche plus",
+    ],
+)
+def test_a_permission_or_the_end_of_a_duty_is_no_limit(text: str) -> None:
+    assert find_limits(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ne touche plus au dossier legacy",
+        "n'utilise plus print",
+        "demande-moi avant de committer",
+        "pregúntame antes de instalar algo",
+        "du darfst nie pushen",
+    ],
+)
+def test_prohibitions_and_duties_to_ask_are_limits(text: str) -> None:
+    assert [(one.content, one.term) for one in find_limits(text)] == [(text, "lasting")]
+
+
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_each_data_file_has_all_rules(code: str) -> None:
     rules = load_rule_file(code, LanguageRules)
