@@ -29,7 +29,7 @@ from clio.commands.command import (
 from clio.commands.session_table import find_gh, format_title, make_file_stem
 from clio.config.schema import Config
 from clio.entrypoints.first_paint import can_draw
-from clio.errors import ClioError, UserError
+from clio.errors import ClioError, ConfigError, ServerFailed, UserError
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, truncate
 from clio.text.translation import mark, tr, tr_count
@@ -165,12 +165,48 @@ def consolidate_now(ctx: CommandContext, step: ConsolidateNow, track: WorkContro
     if step.dry_run:
         return make_consolidation_result(dry_run(consolidation, stop=track.is_stopped, tell=track.report_progress))
     use_model = ctx.config.sleep_use_model
+    if use_model and not ctx.session.id:
+        consolidation.ask = lambda prompt: asyncio.run(_ask_configured_model(ctx, prompt))
     report = run_consolidation(
         consolidation, "hand", stop=track.is_stopped, use_model=use_model, tell=track.report_progress
     )
     if report.write_error:
         raise ClioError(f"{report.write_error} ({report.line})")
     return make_consolidation_result(report)
+
+
+async def _ask_configured_model(ctx: CommandContext, prompt: str) -> str:
+    """Ask `light_model`, or else the configured model, outside a conversation; within `max_cost`.
+
+    Raises ProviderError, also if no model is configured.
+    """
+    from clio.agent.model_request import SIDE_TIMEOUT_S, SideQuestion
+    from clio.providers.base import NO_MODEL, OFFLINE
+    from clio.providers.lesson_book import LessonBook
+    from clio.providers.registry import OpenedProviders, make_provider
+
+    config, learn = ctx.config, ctx.redactor.learn_secret
+    book = LessonBook(ctx.loaded.home)
+    try:
+        provider = make_provider(config, os.environ, book=book, learn_secret=learn)
+        providers = OpenedProviders(config, os.environ, provider, book, learn)
+        if provider.name == OFFLINE:
+            raise ConfigError(tr(NO_MODEL))
+        provider = providers.open(config.light_model) if config.light_model else provider
+        ctx.spending.check_price_known(provider)
+    except ConfigError as error:
+        raise ServerFailed(str(error), retryable=False) from error
+    question = SideQuestion(
+        lambda: provider, asyncio.get_running_loop(), ctx.spending, ctx.efforts.get_effort, tell=lambda sentence: None
+    )
+    try:
+        return await asyncio.wait_for(question.answer(prompt), SIDE_TIMEOUT_S)
+    except TimeoutError as error:
+        raise ServerFailed(
+            tr("the model did not answer within {side_timeout_s:.0f} seconds", side_timeout_s=SIDE_TIMEOUT_S)
+        ) from error
+    finally:
+        await providers.close()
 
 
 EXIT_BUDGET_S = 1.5

@@ -11,6 +11,8 @@ import pytest
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import Place, clio, make_place
+from tests.support.chat_server import ChatServer
+from tests.support.chat_server import text as reply
 from tests.support.own_sessions import own_store
 from tests.support.wording import mentions
 
@@ -287,3 +289,34 @@ def test_a_closed_pipe_is_no_error(place: Place) -> None:
         ["sh", "-c", command], capture_output=True, cwd=place.project, env=place.env(), check=False, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+QUOTE = "the queue is drained by a cron job at four"
+FINDING = json.dumps(
+    {"findings": [{"turn": 1, "kind": "fact", "text": "The queue is drained at four by cron.", "quote": QUOTE}]}
+)
+
+
+@pytest.mark.parametrize("may_ask", [True, False])
+def test_a_consolidation_on_the_command_line_asks_a_model_if_the_setting_allows_it(place: Place, may_ask: bool) -> None:
+    make_session(place, "why is it empty in the morning?", f"Because {QUOTE}, so nothing is left.")
+    with ChatServer([reply(FINDING)]) as server:
+        env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "test-key", "CLIO_MODEL": "test-model"}
+        (place.home / ".clio").mkdir(exist_ok=True)
+        (place.home / ".clio" / "config.yaml").write_text(
+            f"sleep_use_model: {str(may_ask).lower()}\n", encoding="utf-8"
+        )
+        done = clio(place, "memory", "consolidate", "--json", **env)
+        assert done.returncode == 0, done
+        report = json.loads(done.stdout)
+        assert not report["errors"]
+        assert len(server.requests) == may_ask and bool(report["changes"]) is may_ask
+    assert ("drained at four" in printed(place, "memory", "list")) is may_ask
+
+
+def test_a_consolidation_on_the_command_line_says_why_no_model_was_asked(place: Place) -> None:
+    make_session(place, "why is it empty in the morning?", f"Because {QUOTE}, so nothing is left.")
+    (place.home / ".clio").mkdir(exist_ok=True)
+    (place.home / ".clio" / "config.yaml").write_text("sleep_use_model: true\nprovider: offline\n", encoding="utf-8")
+    report = json.loads(clio(place, "memory", "consolidate", "--json").stdout)
+    assert any("model was not asked" in error for error in report["errors"])

@@ -727,7 +727,7 @@ def run_consolidation(
         folders = consolidation.folder, consolidation.person
         run = ConsolidationRun(consolidation, *folders, stop=stop, budget_s=budget_s, ask=ask, tell=tell, tidies=tidies)
         if use_model and ask is None and by == "hand":
-            run.note_error(tr("no model was asked what it finds, since only a conversation has one"))
+            run.note_error(tr("no model was asked what it finds, since none is connected"))
         report = run.run(by)
         return _save_report(consolidation, report)
     finally:
