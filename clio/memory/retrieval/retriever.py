@@ -201,7 +201,9 @@ class Retriever:
             with suppress(ClioError, OSError, TimeoutError):  # searching works without write access, too
                 self._store.mark_used(used)
         hits = map(_make_hit, found)
-        hits = tuple(hits if at is not None else map(self._label_drift, hits))
+        if at is None:
+            hits = map(self._label_drift, hits)
+        hits = tuple(_label_near_miss(hit, query) for hit in hits)
         return RecallAnswer(hits=hits, more=more, left_out=tuple(stores.left_out), ms=stores.ms)
 
     def memories(self, query: str, limit: int = DEFAULT_LIMIT, type: str = "", *, use: bool = True) -> list[Ranked]:
@@ -378,6 +380,31 @@ def _make_hit(item: Scored) -> RecallHit:
         also=item.also,
         label=candidate.label,
     )
+
+
+_DESIGNATED = re.compile(r"\b([^\W\d_]{3,})[ \u00a0#-]{1,2}(v?\d[\w.]*\w|\d|[A-HJ-Z])(?![\w.]*\w)")
+"""A thing with the letter, number or version that tells it from others of its kind: "revision C", "port 8080"."""
+
+
+def _label_near_miss(hit: RecallHit, query: str) -> RecallHit:
+    """Return an answer with a remark if it is about another one of the things that the query names.
+
+    "What does board revision C cost?" is answered by the price of revision B if nothing else is known; then the answer
+    must say so.
+    """
+    named = [(found[1], found[2]) for found in _DESIGNATED.finditer(query)]
+    if not named:
+        return hit
+    others: dict[str, list[str]] = {}
+    for found in _DESIGNATED.finditer(hit.text):
+        others.setdefault(stem_word(found[1].casefold()), []).append(found[2])
+    words = set(tokenize(hit.text))
+    remarks = [
+        f"{thing} {', '.join(dict.fromkeys(other))}, not {wanted}"
+        for thing, wanted in named
+        if (other := others.get(stem_word(thing.casefold()))) and wanted.casefold() not in words and wanted not in other
+    ]
+    return structs.replace(hit, label="; ".join(filter(None, (hit.label, *remarks))))
 
 
 _FUTILE_LOOKUP = re.compile(

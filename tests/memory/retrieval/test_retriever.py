@@ -260,3 +260,21 @@ def test_a_message_with_the_words_comes_before_a_title_and_a_part_of_a_title_is_
     name_sessions(home)
     assert home.memory.retriever.search("payments").hits[0].text == "how do we deploy payments?"
     assert not home.memory.retriever.search("flaky tests in the scheduler").hits
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "remark"),
+    [
+        ("what does board revision C cost?", "board revision B costs 12 dollars", "revision B, not C"),
+        ("what listens on port 8080?", "the gateway listens on port 9090", "port 9090, not 8080"),
+        ("what does board revision C cost?", "board revision C costs 14 dollars, revision B 12", ""),
+        ("when does phase 2 start?", "phases 1 and 2 start in May", ""),
+        ("what does the board cost?", "board revision B costs 12 dollars", ""),
+    ],
+)
+def test_an_answer_about_another_one_of_the_things_in_question_says_so(
+    home: Home, query: str, text: str, remark: str
+) -> None:
+    home.fact(text)
+    [hit] = home.memory.retriever.search(query).hits
+    assert hit.label == remark
