@@ -92,7 +92,7 @@ READS_DIRECTLY = {
     "ui/pipe_screen.py": "the null device",
     "ui/terminal_handoff.py": "a temporary file of clio's own",
     "cli.py": "the null device",
-    "config/trust.py": "opened to be written",
+    "config/memory_seal.py": "opened to be written",
     "entrypoints/acp/server.py": "the null device",
 }
 """Modules that open files with Python's own functions, and why none of them can wait for a pipe."""
