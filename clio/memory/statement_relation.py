@@ -12,6 +12,7 @@ from typing import Literal
 
 from msgspec import structs
 
+from clio.memory.rewording import says_same
 from clio.memory.statement_parser import (
     Statement,
     extract_ids,
@@ -97,7 +98,7 @@ def relate_statements(old: str, new: str) -> Relation:
     if _fold(old) == _fold(new):
         return "same"
     if _NOT_LATIN.search(old) or _NOT_LATIN.search(new):
-        return _relate_by_digits(old, new)
+        return "same" if says_same(old, new) else _relate_by_digits(old, new)
     sentences, later = _SENTENCE_END.split(old), _SENTENCE_END.split(new)
     if len(sentences) > 1 or len(later) > 1:
         return _relate_texts(
@@ -125,7 +126,7 @@ def _relate_sentences(old: str, new: str) -> Relation:
     old, new = _join_compounds(old, new), _join_compounds(new, old)
     one, other = parse_statement(old), parse_statement(new)
     similarity = compute_jaccard(extract_distinctive_words(old), extract_distinctive_words(new))
-    if _is_same(one, other, old, new, similarity):
+    if _is_same(one, other, old, new, similarity) or says_same(old, new):
         return "same"
     relation = _relate_parsed(one, other, similarity)
     is_addition = not (other.former or other.is_revoked) and _ADDITION.search(new) is not None

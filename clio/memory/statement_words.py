@@ -104,8 +104,6 @@ MONTHS = _TABLES.word_set("months")
 """English names of months, and their short forms."""
 DAYS = frozenset(map(stem_word, _TABLES.word_set("days"))) | _TABLES.word_set("days") | MONTHS
 """Words of days and of how often something happens."""
-CORRECTION_FILLERS = _TABLES.word_set("correction_fillers")
-"""Words of a correction that do not say what it is about."""
 
 SYNONYMS = _TABLES.maps["synonyms"]
 NUMBER_WORDS = _TABLES.maps["numbers"]

@@ -20,9 +20,7 @@ from clio.memory.consolidation.stated_facts import read_english_sentences
 from clio.memory.consolidation.value_changes import (
     NUMBER,
     find_outdated_numbers,
-    find_value_change,
     get_shape,
-    names_alternative,
 )
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
@@ -31,11 +29,9 @@ from clio.memory.consolidation.value_corrections import (
     is_said_before,
 )
 from clio.memory.preferences.foreign_statements import (
-    content_terms,
     detect_language,
     list_foreign_texts,
     read_statements,
-    swap_value,
 )
 from clio.memory.preferences.rule_files import (
     FILLER,
@@ -65,16 +61,6 @@ _NOT_LASTING = _CORRECTIONS.pattern("not_lasting")
 """Signs of something temporary, wished, guessed, planned, reported about others, or a bug."""
 _SINCE = _CORRECTIONS.pattern("since")
 _POINTING = _CORRECTIONS.pattern("pointing")
-_DENIED = re.compile(
-    r"(?:\bnicht(?: mehr)?|\bstatt|\bpas|\bet non|\bau lieu de|\bplus|\bno|\ben vez de|\bnão|\bem vez de|不是|不叫"
-    r"|不再是|不用)"
-    r" ?([\w./-]*[A-Za-z][\w./-]*)|([A-Za-z][\w./-]*) ?(?:では|じゃ)(?:な|あり)",
-    re.I,
-)
-"""A name that a correction in another language says is no longer right."""
-_WORD_OF_CHANGE = re.compile(
-    r"\b(?:jetzt|nun|inzwischen|mittlerweile|ab sofort|maintenant|désormais|à présent|ahora|ya|agora|já)\b\s*", re.I
-)
 _TAIL = _CORRECTIONS.pattern("tail")
 _SOMEONE_LEFT = re.compile(
     r"[A-Z][\w-]+ (?:(?:has|have) )?(?:left|quit|retired|resigned|moved on|is leaving|is gone|changed teams?"
@@ -182,10 +168,10 @@ def is_refuted(old: str, correction: Correction) -> bool:
         return False
     if relate_statements(old, correction.text) == "supersedes":
         return True
-    language = detect_language(correction.text) or detect_language(old)
-    if not language:
+    if not (detect_language(correction.text) or detect_language(old)):
         return False
-    return bool(swap_value(old, correction.text, language)) or _has_other_value(old, correction.text, language)
+    change = find_corrected_value(old, correction.text)
+    return change is not None and change.is_named
 
 
 def _agrees(old: str, correction: str) -> bool:
@@ -194,42 +180,17 @@ def _agrees(old: str, correction: str) -> bool:
     return (bool(current) and current <= set(NUMBER.findall(old))) or is_already_said(old, correction)
 
 
-def _has_other_value(old: str, new: str, language: str) -> bool:
-    """Whether one number or name differs in two statements of otherwise similar words.
-
-    For languages other than English, whose grammar is not parsed.
-    """
-    mine, other = content_terms(old, language), content_terms(new, language)
-    if not mine or not other or len(mine & other) * 2 < min(len(mine), len(other)):
-        return False
-    before, after = set(NUMBER.findall(old)), set(NUMBER.findall(new))
-    if before and after - before and not (after and before <= after and len(before) > 1):
-        return True
-    one, other = (_WORD_OF_CHANGE.sub("", text).split() for text in (old, new))
-    gone, come = set(one) - set(other), set(other) - set(one)
-    if announces_change(new) and len(one) == len(other) > 2 and len(gone) == len(come) == 1:
-        # Only the last word or a name differs: "… läuft jetzt auf dem Host db-b".
-        return one[:-1] == other[:-1] or all(re.search(r"[-_./\d]", word) for word in gone | come)
-    denied = {found[1] or found[2] for found in _DENIED.finditer(new)}
-    return any(name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", old, re.I) for name in denied)
-
-
 def make_replacement(old: str, correction: Correction) -> str:
     """Return the new statement, understandable by itself, that replaces an old one; "" if none can be made.
 
-    If the correction replaces one number or name by another, it is the old statement with the new value; otherwise the
-    user's own words if they name their subject.
+    If the correction replaces one value by another, it is the old statement with the new value; otherwise the user's
+    own words if they name their subject.
     """
-    language = detect_language(correction.text) or detect_language(old)
-    replaced = swap_value(old, correction.text, language) if language else ""
-    replaced = replaced or _replace_number(old, correction.text)
-    replaced = replaced or (_replace_identifier(old, correction.text) if language else "")
-    if not replaced:
-        # All numbers of the correction must be in it: "MySQL 5.7" does not become "PostgreSQL 5.7" but "PostgreSQL 15".
-        numbers = set(NUMBER.findall(correction.text)) - find_outdated_numbers(correction.text)
-        changes = (find_corrected_value(old, correction.quote), find_value_change(old, correction.text))
-        texts = (change.apply(old) for change in changes if change)
-        replaced = next((text for text in texts if numbers <= set(NUMBER.findall(text))), "")
+    # All numbers of the correction must be in it: "MySQL 5.7" does not become "PostgreSQL 5.7" but "PostgreSQL 15".
+    numbers = set(NUMBER.findall(correction.text)) - find_outdated_numbers(correction.text)
+    changes = (find_corrected_value(old, text) for text in (correction.quote, correction.text))
+    texts = (change.apply(old) for change in changes if change)
+    replaced = next((text for text in texts if numbers <= set(NUMBER.findall(text))), "")
     # "not vpn1, we have vpn3.acme.dev as gateway": the clause behind the denial is understandable by itself.
     text = _DENIED_FIRST.sub("", correction.text) if _IDENTIFIER.search(correction.text) else correction.text
     if replaced or _POINTING.match(text) or len(text.split()) < 3:
@@ -241,28 +202,6 @@ _CHANGED_NOW = re.compile(
     r"(?<!for)(?<!right)(?<!just)[\s,]+(?:now|instead|jetzt|maintenant|ahora|agora)[\s.!]*$", re.I
 )
 """A word of the change itself, which is no part of the new statement."""
-
-
-def _replace_number(old: str, text: str) -> str:
-    """Return the old statement with the one number that a text gives it instead of another; "" if it is not one."""
-    before, after, outdated = NUMBER.findall(old), NUMBER.findall(text), find_outdated_numbers(text)
-    new = [value for value in dict.fromkeys(after) if value not in before]
-    denied = [value for value in dict.fromkeys(before) if value in outdated]
-    restated = set(before) <= set(after)  # "ya no es de 5 MB, sino de 20 MB" denies it in another language
-    gone = denied or [value for value in dict.fromkeys(before) if restated or value not in after]
-    if len(new) != 1 or len(gone) != 1 or new[0] in outdated or names_alternative(old, text):
-        return ""
-    return NUMBER.sub(lambda found: new[0] if found[0] == gone[0] else found[0], old)
-
-
-def _replace_identifier(old: str, text: str) -> str:
-    """Return the old statement with the identifier that a text gives instead of a denied one; "" if it is not one."""
-    gone = {name for found in _DENIED.finditer(text) if _IDENTIFIER.fullmatch(name := found[1] or found[2])}
-    new = {name for name in _IDENTIFIER.findall(text) if name not in old} - gone
-    if len(gone) != 1 or len(new) != 1:
-        return ""
-    before, *after = re.split(rf"(?<!\w){re.escape(gone.pop())}(?!\w)", old)
-    return f"{before}{new.pop()}{after[0]}" if len(after) == 1 else ""
 
 
 _DENIED_FIRST = re.compile(r"^not [^\s,;]+[,;]\s+(?=(?:\S+\s+){2,}\S)", re.I)
@@ -328,7 +267,7 @@ def _is_about_other_value(statement: str, one: Correction) -> bool:
 
 def _match_short(earlier: Sequence[Stated], one: Correction, context: str | None) -> list[Stated]:
     """Return the statement that a correction without its whole subject is about, in a list; none if it is not clear."""
-    changes = [(stated, change) for stated in earlier if (change := find_value_change(stated.text, one.text))]
+    changes = [(stated, change) for stated in earlier if (change := find_corrected_value(stated.text, one.text))]
     named = [stated for stated, change in changes if change.is_named]
     if named:
         return _choose_one(named, one, context)

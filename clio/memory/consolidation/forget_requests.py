@@ -31,8 +31,6 @@ _CLAUSE = re.compile(
     r"\s*(?:[,;:(–—，、；]|\s-\s|(?<!\S)(?:because|since|weil|denn|parce que|car|porque|因为)(?!\S))[\s,]*"
 )
 _EDGES = " \t.!?,;:。！？，、；：\"'“”„«»‘’「」『』()–—¿¡"
-_MAX_POINTING = 60
-"""Characters of a clause that only points to what the other clause is about."""
 _SO = re.compile(r"(?:so|also|daher|deshalb|donc|así que|entonces|então|portanto|所以|因此|だから)[\s,]*", re.I)
 
 
@@ -133,9 +131,9 @@ class _Reader:
         self._lead = regex(phrases.lead, "(?:", r"[\s,.:;!、，–—-]*)+")
         self._polite, self._alone, self._why = regex(phrases.polite), regex(phrases.alone), regex(phrases.why)
         self._orders = tuple(map(regex, (phrases.forget, phrases.remove, phrases.ended)))
-        ends = (phrases.forgotten, phrases.over)
-        self._ends = tuple(regex(field, r"(?P<subject>.*?)[,，、]?\s*", until_end) for field in ends)
-        self._may_end = tuple(map(regex, ends))
+        self._ends = tuple(
+            regex(field, r"(?P<subject>.*?)[,，、]?\s*", until_end) for field in (phrases.forgotten, phrases.over)
+        )
         self._that, self._bare = (re.compile(one, re.IGNORECASE) for one in (phrases.that, phrases.bare))
         self._it, self._memory = regex(phrases.it), regex(phrases.memory)
         self._held, self._all = regex(phrases.held), regex(phrases.all)
@@ -154,8 +152,8 @@ class _Reader:
         for order, needs in zip(self._orders, ("", "held", "rule"), strict=True):
             if found := order.match(masked, start):
                 return self._read_object(text[found.end() :], masked[found.end() :], needs)
-        for end, may_end, needs in zip(self._ends, self._may_end, ("", "held"), strict=True):
-            found = end.fullmatch(masked, start) if may_end.search(masked, start) else None
+        for end, needs in zip(self._ends, ("", "held"), strict=True):
+            found = end.fullmatch(masked, start)
             if found and not re.search(self._rules.restricted, found["tail"], re.IGNORECASE):
                 begin, stop = found.span("subject")
                 read = self._read_object(text[begin:stop], masked[begin:stop], needs, is_whole=True)
@@ -164,14 +162,11 @@ class _Reader:
                     return read
         return None
 
-    def strip_subject(self, text: str) -> str:
-        """Return what a sentence is about, without words that it no longer holds, and for what is in memory."""
+    def strip_end(self, text: str) -> str:
+        """Return the subject of a sentence that says that something no longer holds; other text unchanged."""
         found = self._ends[1].fullmatch(text)
         ended = self._orders[2].match(text)
-        subject = found["subject"] if found else text[ended.end() :] if ended else text
-        for pattern in (self._rule, self._held):
-            subject = self._blank(pattern, subject, subject)[0]
-        return subject
+        return found["subject"] if found else text[ended.end() :] if ended else text
 
     def ends_rule(self, text: str) -> bool:
         """Whether a clause only says that a rule no longer holds, which it does not name: "the rule is gone"."""
@@ -245,10 +240,10 @@ def find_forget_requests(text: str) -> list[ForgetRequest]:
         read = _read_request(said.text[start:stop], said.masked[start:stop], is_question=said.is_question)
         if read is not None:
             kind, about, noun = read
-            about = _find_subject(before) if kind == "pointing" else about
+            about = before if kind == "pointing" else about
             is_whole = len(sentences) == 1
             found.append(ForgetRequest(kind=kind, about=about, quote=said.text, is_whole=is_whole, noun=noun))
-        before = said.text
+        before = _strip_ends(said.text)
     return found
 
 
@@ -258,7 +253,7 @@ def strip_ended_rule(text: str) -> str:
     for clause in clauses[-1:] + clauses[:1]:
         before, after = text[: clause.start()], text[clause.end() :]
         for one, other in ((after, before), (before, after)):
-            if len(one) <= _MAX_POINTING and any(reader.ends_rule(one.strip(_EDGES)) for reader in _load()[1]):
+            if any(reader.ends_rule(one.strip(_EDGES)) for reader in _load()[1]):
                 return other
     return text
 
@@ -275,9 +270,9 @@ def takes_back_last(sentence: str) -> bool:
     return any(one.kind == "pointing" for one in find_forget_requests(sentence))
 
 
-def _find_subject(text: str) -> str:
+def _strip_ends(text: str) -> str:
     for reader in _load()[1]:
-        text = reader.strip_subject(text.strip(_EDGES))
+        text = reader.strip_end(text.strip(_EDGES))
     return text
 
 
@@ -293,10 +288,8 @@ def _read_request(text: str, masked: str, *, is_question: bool) -> _Read | None:
     if not clauses or is_question:
         return None
     last = _SO.sub("", masked[clauses[-1].end() :])
-    if len(last) > _MAX_POINTING:
-        return None
     points = any((read := one.read(last, last, is_question=False)) and read[0] == "pointing" for one in readers)
-    about = _find_subject(text[: clauses[-1].start()])
+    about = _strip_ends(text[: clauses[-1].start()])
     return ("bare" if list_terms(about) else "pointing", about, "") if points else None
 
 

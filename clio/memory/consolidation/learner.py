@@ -72,6 +72,12 @@ _MAY_SAY_VALUE = _CORRECTIONS.pattern("value_sign")
 _WITHDRAWALS = english_rules("withdrawals")
 _MAY_LIFT = _WITHDRAWALS.pattern("sign")
 """The same for messages that take something back."""
+_WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a1-\u30fa]{2,}|[\u3400-\u9fff]")
+_MAX_RESTATING = 2_500
+"""Characters of a message that is compared with the memories; a longer one is mostly pasted text."""
+_FEW_WORDS, _SHORT = 60, 200
+_MAX_KNOWN = 500
+"""Number of memories with whose words a message is compared before the rules for corrections are loaded."""
 CONTEXT_MESSAGES = 2
 """Number of earlier messages that tell what a correction such as "it's 9090 now" is about."""
 MAX_SHOWN = 3
@@ -366,8 +372,12 @@ class Learner:
         """
         self._unclear = ()
         # Other languages than English are recognized by their own rules.
-        may_correct = list_foreign_texts(text) or _MAY_CORRECT.search(text) or _MAY_SAY_VALUE.search(text)
-        if self._memory.is_silent or not may_correct:
+        if self._memory.is_silent or not (
+            list_foreign_texts(text)
+            or _MAY_CORRECT.search(text)
+            or _MAY_SAY_VALUE.search(text)
+            or _may_restate(self._memory, text, session.id)
+        ):
             return set(), set()
         from clio.memory.consolidation.live_corrections import (
             Replaced,
@@ -535,6 +545,23 @@ class Learner:
     def _confirm(self, one: "UnclearCorrection | UnclearRequest") -> None:
         """Do what the user confirmed that a correction or a request to forget is about."""
         self._tell(one.apply(self._memory).describe())
+
+
+def _may_restate(memory: MemorySystem, text: str, session: str) -> bool:
+    """Whether a message may give another value to a memory: a short one has a word of it, a longer one two.
+
+    True if there are many memories, or for a few words after something was saved in this session.
+    """
+    if len(text) > _MAX_RESTATING:
+        return False
+    known = memory.store.records(("fact", "note", "discovery"), with_notes=False)
+    words = frozenset(_WORD.findall(text.casefold()))
+    if len(text) <= _FEW_WORDS and any(one.provenance and one.provenance.session == session for one in known):
+        return True
+    least = 1 if len(text) <= _SHORT else 2
+    return len(known) > _MAX_KNOWN or any(
+        len(words.intersection(_WORD.findall(one.content.casefold()))) >= least for one in known
+    )
 
 
 def is_own_message(message: object) -> TypeGuard[UserMessage]:

@@ -21,7 +21,7 @@ from clio.memory.consolidation.corrections import (
 from clio.memory.consolidation.forget_requests import takes_back_last
 from clio.memory.consolidation.live_withdrawals import MAX_LISTED, get_session, list_preferences
 from clio.memory.consolidation.stated_facts import read_correctable_statements
-from clio.memory.consolidation.value_changes import ValueChange, find_value_change
+from clio.memory.consolidation.value_changes import ValueChange
 from clio.memory.consolidation.value_corrections import (
     find_corrected_choice,
     find_corrected_value,
@@ -151,7 +151,7 @@ def _change_preferences(
     done: list[Replaced | UnclearCorrection] = []
     for scope, record in list_preferences(memory):
         for correction in corrections:
-            change = find_value_change(record.content, correction.text)
+            change = find_corrected_value(record.content, correction.text)
             if change is None or not change.is_named:
                 continue
             rule = rules.get(correction.quote, "") if record.explicit else ""
@@ -232,7 +232,10 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
     """
     found: list[Replaced | UnclearCorrection] = []
     context = context[-CONTEXT_CHARS:].strip()
+    done: set[str] = set()
     for sentence in _read_new_values(text):
+        if any(one in sentence for one in done):
+            continue
         clean = memory.redacted(sentence)
         known: dict[str, MemoryRecord] = {}
         correction = Correction(text=clean, quote=clean, session=session, message="", at=math.inf)
@@ -244,7 +247,8 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
         ]
         if not changes:
             continue
-        chosen, is_certain = _choose_change(changes, context)
+        done.add(sentence)
+        chosen, is_certain = _choose_change(changes, context, session)
         records = tuple(record for record, _ in chosen)
         contents = tuple(change.apply(record.content) for record, change in chosen)
         if is_certain:
@@ -387,18 +391,31 @@ def _keep_related(records: Collection[MemoryRecord], said: str) -> list[MemoryRe
 
 
 def _choose_change(
-    changes: Sequence[tuple[MemoryRecord, ValueChange]], context: str
+    changes: Sequence[tuple[MemoryRecord, ValueChange]], context: str, session: str
 ) -> tuple[Sequence[tuple[MemoryRecord, ValueChange]], bool]:
     """Return the changes that a correction may mean, and whether it certainly means the only one of them."""
     named = [one for one in changes if one[1].is_named]
+    most = max((change.shared for _, change in named), default=0)
+    closest = [one for one in named if one[1].shared == most]
+    if len(closest) == 1:
+        return closest, True
+    if any(change.is_stated for _, change in changes):
+        return (), False
     said = [one for one in named or changes if is_said_before(one[0].content, context)]
-    if len(named) == 1:
-        return named, True
     if said:
         is_rivalled = not named and any(has_rival(change, record.content, context) for record, change in said)
         return said, len(said) == 1 and not is_rivalled
     if named:
         return named[:MAX_LISTED], False
+    # "No wait, it's int-green", some turns after "our integration env is called int-blue".
+    resembling = [
+        (record, change)
+        for record, change in changes
+        if get_session(record) == session
+        and (change.is_resembling or (change.is_close and not has_rival(change, record.content, context)))
+    ]
+    if len(resembling) == 1:
+        return resembling, True
     formed = [one for one in changes if one[1].is_alike or re.search(r"[^\W\d].*[./_-]|[/_].*[^\W\d]", one[1].new)]
     if any(has_rival(change, record.content, context) for record, change in formed):
         return (), False  # it is about what was said before

@@ -13,17 +13,17 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from clio.memory.consolidation.alignment import align
 from clio.memory.consolidation.value_changes import ValueChange
 from clio.memory.preferences.rule_files import FILLER, load_rule_file, read_own_sentences
 from clio.memory.preferences.stated_preferences import is_order
-from clio.memory.statement_parser import parse_statement
+from clio.memory.statement_reader import read_said_words, word_tables
 from clio.memory.statement_words import find_family
 
 MAX_SENTENCE = 120
 """Characters of a sentence that may be such a correction."""
 _TOKEN = re.compile(r"[^\s,;:!?()\"“”„«»…]+(?:[:.,/][^\s,;:!?()\"“”„«»…]+)*")
 _CJK = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
-_CJK_RUN = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]+")
 _CONTENT_RUN = re.compile(r"[\u30a0-\u30ff]+|[\u3400-\u9fff]+|[A-Za-z0-9_./-]+")
 _ASCII_TOKEN = re.compile(r"/?[A-Za-z0-9_][A-Za-z0-9_./:-]*[A-Za-z0-9_/]|[A-Za-z0-9]")
 _IDENTIFIER = re.compile(r"[~.]?/?[\w-]*(?:[./_-]\w[\w-]*)+/?|[a-z]+\d+\w*|\w*[a-z]\w*[A-Z]\w*")
@@ -36,31 +36,17 @@ _UNIT = frozenset(
 )
 
 
-class _ValueRules(Struct, frozen=True, kw_only=True):
-    """The words of such corrections, of all languages together, because a short sentence does not show its language.
+class _ValueRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of `languages/values.json`, of all languages together: a short sentence does not show its language.
 
     Attributes:
-        strong: words before a value that correct something.
-        weak: words that may be before these.
-        tails: words after a value that correct something.
-        strong_cjk, tails_cjk: the same in Chinese and Japanese.
-        change, change_cjk: words of a lasting change, with which a value is replaced if its subject is named.
-        linking: words that may stand between a value and the rest: articles, prepositions, forms of "to be".
         wish: searched anywhere; words that make a sentence a wish: "we should use pnpm instead of npm".
         negation, instead: words before a value that no longer holds.
-        no_value: everyday words, which are no names of anything: "no, later".
         joining: words that belong to a negation.
-        linking_cjk: the same as `linking` in Chinese and Japanese.
+        no_value: everyday words, which are no names of anything: "no, later".
+        linking_cjk: words that may stand between a value and the rest in Chinese and Japanese.
     """
 
-    strong: tuple[str, ...]
-    weak: tuple[str, ...]
-    tails: tuple[str, ...]
-    strong_cjk: str
-    tails_cjk: str
-    change: tuple[str, ...]
-    change_cjk: str
-    linking: tuple[str, ...]
     wish: str
     negation: str
     instead: str
@@ -70,16 +56,8 @@ class _ValueRules(Struct, frozen=True, kw_only=True):
 
 
 class _Patterns(Struct, frozen=True, kw_only=True):
-    lead: re.Pattern[str]
-    strong: re.Pattern[str]
-    tail: re.Pattern[str]
-    lead_cjk: re.Pattern[str]
-    tail_cjk: re.Pattern[str]
-    change: re.Pattern[str]
-    change_cjk: re.Pattern[str]
     wish: re.Pattern[str]
     negation: re.Pattern[str]
-    linking: frozenset[str]
     joining: frozenset[str]
     no_value: frozenset[str]
     linking_cjk: tuple[str, ...]
@@ -88,18 +66,9 @@ class _Patterns(Struct, frozen=True, kw_only=True):
 @cache
 def _patterns() -> _Patterns:
     rules = load_rule_file("values", _ValueRules)
-    strong, weak, tails = ("|".join(lines) for lines in (rules.strong, rules.weak, rules.tails))
     return _Patterns(
-        lead=re.compile(rf"(?:(?:{strong}|{weak})(?!\w)[\s,.:;!–—…-]*)+", re.IGNORECASE),
-        strong=re.compile(rf"(?<!\w)(?:{strong})(?!\w)", re.IGNORECASE),
-        tail=re.compile(rf"(?:[\s,.;–—-]+(?:{tails}))+[\s.!]*$", re.IGNORECASE),
-        lead_cjk=re.compile(rf"(?:[啊哦ああ]?(?:{rules.strong_cjk})[\s，,、：:。！!]*)+"),
-        tail_cjk=re.compile(rf"(?:{rules.tails_cjk})[。！!\s]*$"),
-        change=re.compile(rf"(?<!\w)(?:{'|'.join(rules.change)})(?!\w)", re.IGNORECASE),
-        change_cjk=re.compile(rules.change_cjk),
         wish=re.compile(rules.wish, re.IGNORECASE),
         negation=re.compile(f"{rules.negation}|{rules.instead}", re.IGNORECASE),
-        linking=frozenset(" ".join(rules.linking).split()),
         joining=frozenset(rules.joining.split()),
         no_value=frozenset(" ".join(rules.no_value).split()),
         linking_cjk=tuple(sorted(rules.linking_cjk, key=len, reverse=True)),
@@ -122,11 +91,13 @@ def read_value_corrections(text: str) -> list[str]:
             continue
         if found and _is_only_sign(found[-1]):
             found[-1] = f"{found[-1].rstrip('。 ')}, {said.text}"
-        elif _CJK.search(said.text) or _has_sign(said.text):
+        else:
             found.append(said.text)
         if len(found) > 1 and _is_only_sign(found[-1]):  # "3100. Sorry"
             found[-2:] = [f"{found[-2]}, {found[-1]}"]
     sentences = [one for one in found if not _is_only_sign(one)]
+    # "I misremembered who maintains the driver. Beatriz does."
+    sentences += [f"{one}. {other}" for one, other in pairwise(sentences) if read_said_words(one).is_corrected]
     own = [said.text for said in read_own_sentences(text, MAX_SENTENCE)]
     if not sentences and len(own) == 2 and _is_only_sign(own[1]):
         sentences = [f"{own[0]}, {own[1]}"]
@@ -139,22 +110,16 @@ _QUESTION_WORD = re.compile(
 """The beginning of a question, which may lack its mark."""
 
 
-def _has_sign(text: str) -> bool:
-    patterns = _patterns()
-    return any(one.search(text) for one in (patterns.strong, patterns.negation, patterns.change))
-
-
 def _is_only_sign(text: str) -> bool:
-    patterns = _patterns()
-    lead = (patterns.lead_cjk if _CJK.search(text) else patterns.lead).match(f"{text} ")
+    lead = word_tables().lead.match(f"{text} ")
     return lead is not None and lead.end() >= len(text)
 
 
 def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
     """Return the value of a statement in memory that a sentence replaces; None if it does not clearly replace one."""
-    if _CJK.search(old) or _CJK.search(sentence):
-        return _find_denied_cjk(old, sentence) or _find_new_value_cjk(old, sentence)
-    return _find_denied(old, sentence) or _find_new_value(old, sentence)
+    is_cjk = _CJK.search(old) or _CJK.search(sentence)
+    denied = _find_denied_cjk(old, sentence) if is_cjk else _find_denied(old, sentence)
+    return denied or _find_new_value(old, sentence)
 
 
 def find_corrected_choice(old: str, sentence: str) -> ValueChange | None:
@@ -198,7 +163,7 @@ def is_already_said(old: str, sentence: str) -> bool:
         if denied and not absent:  # "Dana is not our scrum master, it's Luis"
             named = (one for one in _tokenize(sentence[: negation.start()]) if one[0].isupper())
             absent = [_fold(token) for token in named if _fold(token) not in known]
-        lead = _patterns().lead.match(sentence)
+        lead = word_tables().lead.match(sentence)
         rest = _content(_tokenize(sentence[lead.end() if lead else 0 :]))
         others = [token for token in rest if _fold(token) not in absent]
         if absent and others and all(_fold(token) in known for token in others):
@@ -232,7 +197,7 @@ def is_said_before(old: str, context: str) -> bool:
 
 def has_rival(change: ValueChange, old: str, context: str) -> bool:
     """Whether the conversation has another value of the same form, which a correction may be about."""
-    form = _form(change.old)
+    form = _form(change.old.split()[0])
     tokens = _ASCII_TOKEN.findall(context) if _CJK.search(context) else _tokenize(context)
     known = set(map(_fold, [*_tokenize(old), *_ASCII_TOKEN.findall(old)]))
     return any(_form(token) == form and _fold(token) not in known for token in tokens if form != "word")
@@ -249,12 +214,13 @@ def _fold(token: str) -> str:
 
 
 def _is_linking(token: str) -> bool:
-    return _fold(token) in _patterns().linking
+    tables = word_tables()
+    return _fold(token) in tables.linking or _fold(token) in tables.relations
 
 
 def _content(tokens: Sequence[str]) -> list[str]:
-    patterns = _patterns()
-    return [one for one in tokens if _fold(one) not in patterns.linking and _fold(one) not in patterns.joining]
+    joining = _patterns().joining
+    return [one for one in tokens if not _is_linking(one) and _fold(one) not in joining]
 
 
 def _form(token: str) -> str:
@@ -271,34 +237,30 @@ def _form(token: str) -> str:
 
 
 def _find_new_value(old: str, sentence: str) -> ValueChange | None:
-    """As in "actually 9464", "sorry, the cache is Memcached"."""
-    patterns = _patterns()
-    tail = patterns.tail.search(sentence)
-    body = sentence[: tail.start()] if tail else sentence
-    lead = patterns.lead.match(body)
-    is_corrected = tail is not None or (lead is not None and patterns.strong.search(lead[0]) is not None)
-    body = body[lead.end() :] if lead else body
-    plain = patterns.change.sub(" ", body)
-    tokens = _tokenize(plain)
-    mine = _tokenize(old)
-    known = set(map(_fold, mine))
-    rest = [token for token in _content(tokens) if _fold(token) not in known]
-    if not tokens or len(rest) > 1 or is_order(tokens[0]) is True or _find_negations(body, known):
+    """As in "actually 9464", "sorry, the cache is Memcached"; the whole subject if nothing announces a change."""
+    said = read_said_words(sentence)
+    if not said.words or _patterns().wish.search(said.plain):
         return None
-    if is_corrected and (change := _find_value_after_same_word(mine, tokens)):
-        return change
-    if not rest or not _may_be_value(rest[0]):
+    if is_order(said.first) is True and said.first.strip(",.:;").casefold() not in old.casefold().split():
         return None
-    new = rest[0]
-    if is_corrected and (change := _find_role(mine, tokens)):
-        return change
-    shared = [token for token in _content(tokens) if _fold(token) in known and _fold(token) not in _UNIT]
-    gone = _find_slot(old, mine, new, {_fold(token) for token in tokens} if shared else set())
-    if gone is None or _fold(gone) in {_fold(token) for token in shared}:
+    if said.is_signed and not _CJK.search(sentence):
+        mine, tokens = _tokenize(old), _tokenize(said.plain)
+        if change := _find_value_after_same_word(mine, tokens):
+            return change
+    found = align(old, sentence)
+    if found is None or not (found.is_signed or found.is_whole):
         return None
-    if not is_corrected and not (plain != body and shared and _form(gone) == _form(new) != "word"):
+    words = found.new.split()
+    if not _patterns().no_value.isdisjoint(map(_fold, words)) or not (found.shared or _may_be_value(words[0])):
         return None
-    return ValueChange(old=gone, new=new, is_named=bool(shared))
+    return ValueChange(
+        old=found.gone,
+        new=found.new,
+        is_named=bool(found.shared),
+        shared=len(found.shared),
+        is_stated=not found.is_signed,
+        is_close=said.is_corrected and found.is_close,
+    )
 
 
 def _find_value_after_same_word(mine: Sequence[str], tokens: Sequence[str]) -> ValueChange | None:
@@ -318,21 +280,6 @@ def _find_value_after_same_word(mine: Sequence[str], tokens: Sequence[str]) -> V
     return ValueChange(old=f"{mine[-2]} {gone}", new=f"{mine[-2]} {new}", is_named=True)
 
 
-def _find_role(mine: Sequence[str], tokens: Sequence[str]) -> ValueChange | None:
-    """As in "actually it is a wolf" of "the mascot is a fox": "it" is what the statement is about."""
-    if len(mine) < 4 or len(tokens) < 3 or not (_is_article(mine[-2]) and _is_article(tokens[-2])):
-        return None
-    gone, new = mine[-1], tokens[-1]
-    has_copula = _fold(mine[-3]) in _COPULAS and not _COPULAS.isdisjoint(_without_contraction(tokens[:-2]))
-    if not has_copula or not all(map(_is_linking, tokens[:-1])) or not _fits(gone, new):
-        return None
-    return ValueChange(old=f"{mine[-2]} {gone}", new=f"{tokens[-2]} {new}", is_named=False)
-
-
-def _without_contraction(tokens: Sequence[str]) -> list[str]:
-    return [re.sub(r"^(?:it|that|he|she)['’]s$", "is", _fold(token)) for token in tokens]
-
-
 def _may_be_value(word: str) -> bool:
     """Whether a word may name something: it is neither an everyday word nor one that begins an order."""
     return _form(word) != "word" or (_fold(word) not in _patterns().no_value and is_order(word) is not True)
@@ -341,39 +288,6 @@ def _may_be_value(word: str) -> bool:
 def _find_negations(body: str, known: Collection[str]) -> list[re.Match[str]]:
     """Return the negations of a correction; "no" of a statement is a Portuguese preposition: "no Jenkins"."""
     return [found for found in _patterns().negation.finditer(body) if _fold(found[0]) not in known]
-
-
-def _find_slot(old: str, mine: Sequence[str], new: str, restated: set[str]) -> str | None:
-    """Return the one value of a statement that may be replaced by `new`; None if there is none, or several.
-
-    restated: the words of a correction that repeats the whole sentence with the new value; empty for other corrections.
-    """
-    form = _form(new)
-    content = _content(mine)
-    if restated:
-        missing = [token for token in content if _fold(token) not in restated]
-        if len(missing) == 1 and _fits(missing[0], new):
-            return missing[0]
-    if form in ("time", "version", "number"):
-        found = {token for token in mine if _form(token) == form}
-        if len(found) > 1:
-            found -= {token for token in found if _fold(token) in parse_statement(old).topic_ids}
-        is_name = mine[-1] not in found and any(_fold(token) in parse_statement(old).topic_ids for token in found)
-        if is_name and not any(_fold(token) in _UNIT for token in mine[-1:]):
-            return None  # "HTTP 404 means …"
-        return found.pop() if len(found) == 1 else None
-    family = find_family(_fold(new))
-    same_family = {token for token in content if _fold(token) in family}
-    if len(same_family) == 1:
-        return same_family.pop()
-    if form == "name":
-        names = {token for token in mine if _form(token) == "name"}
-        if len(names) == 1:
-            return names.pop()
-        return None if names else _find_last_value(mine)
-    if new[0].isupper():
-        return _find_capitalized(mine) or _find_last_value(mine, capitalized=True)
-    return _find_last_value(mine)
 
 
 def _fits(gone: str, new: str) -> bool:
@@ -413,19 +327,12 @@ def _is_article(token: str) -> bool:
     return _fold(token) in _ARTICLES
 
 
-def _find_last_value(mine: Sequence[str], *, capitalized: bool = False) -> str | None:
-    """Return the last word of a statement if a word such as "is", "with" or "called" is before it."""
-    if len(mine) < 3 or not _is_linking(mine[-2]) or _is_article(mine[-2]) or _form(mine[-1]) not in ("word", "name"):
-        return None
-    return mine[-1] if not capitalized or mine[-1][0].isupper() else None
-
-
 def _find_denied(old: str, sentence: str) -> ValueChange | None:
     """As in "Mondays, not Fridays", "not 7001 but 7002", "landing-events instead of raw-events"."""
-    patterns = _patterns()
-    tail = patterns.tail.search(sentence)
+    tables = word_tables()
+    tail = tables.tail.search(sentence)
     whole = sentence[: tail.start()] if tail else sentence
-    lead = patterns.lead.match(whole)
+    lead = tables.lead.match(whole)
     # "No, no es 7001 sino 7002" begins with a negation that is no introduction.
     bodies = dict.fromkeys((whole, whole[lead.end() :] if lead else whole))
     return next((change for body in bodies if (change := _find_denied_in(old, body)) is not None), None)
@@ -441,7 +348,7 @@ def _is_instead(negation: re.Match[str]) -> bool:
 
 
 def _find_denied_in(old: str, body: str) -> ValueChange | None:
-    mine, tokens = _tokenize(old), _tokenize(_patterns().change.sub(" ", body))
+    mine, tokens = _tokenize(old), _tokenize(word_tables().change.sub(" ", body))
     known = {_fold(token) for token in mine}
     rest = [token for token in _content(tokens) if _fold(token) not in known]
     if (
@@ -509,7 +416,7 @@ _END = re.compile(r"[\s。！!.]+$")
 
 
 def _find_denied_cjk(old: str, sentence: str) -> ValueChange | None:
-    lead = _patterns().lead_cjk.match(sentence)
+    lead = word_tables().lead.match(sentence)
     plain = _END.sub("", old)
     for text in dict.fromkeys((sentence, sentence[lead.end() :] if lead else sentence)):
         body = _END.sub("", text)
@@ -541,8 +448,9 @@ def _is_all_in(text: str, old: str) -> bool:
 
 def _align_cjk(old: str, gone: str, new: str) -> ValueChange | None:
     """Return the change of a statement from one value to another, each with a few words of the statement around it."""
-    named = [token for token in _ASCII_TOKEN.findall(gone) if token in old]
-    instead = [token for token in _ASCII_TOKEN.findall(new) if token not in old]
+    known = _ASCII_TOKEN.findall(old)
+    named = [token for token in _ASCII_TOKEN.findall(gone) if token in known]
+    instead = [token for token in _ASCII_TOKEN.findall(new) if token not in known]
     if len(named) == 1 and len(instead) == 1 and _fits(named[0], instead[0]):
         if old.count(named[0]) == 1 and _is_all_in(new.replace(instead[0], " "), old):
             return ValueChange(old=named[0], new=instead[0], is_named=True)
@@ -562,71 +470,3 @@ def _align_cjk(old: str, gone: str, new: str) -> ValueChange | None:
     if not value or len(value) > 2 * len(gone) + 2 or value in old or re.search(r"[，,、\s]", value):
         return None
     return ValueChange(old=gone, new=value, is_named=True)
-
-
-_ROLE_ZH = re.compile(r"(?P<what>.*)(?P<verb>[是在])(?P<value>[\u3400-\u9fff]{1,6})")
-_ROLE_JA = re.compile(r"(?P<what>[^は]+)(?P<verb>は)(?P<value>[\u30a1-\u30fa\u30fc\u3400-\u9fff]{1,10})")
-_NO_ROLE_ZH = re.compile(r"[我你他她的了不错误好对吗这那哪谁是在]|什么|问题")
-_NO_ROLE_JA = re.compile(r"(?:問題|間違い|失敗|嘘|無理|大丈夫|本当|駄目|ダメ|バグ|エラー)$")
-
-
-def _find_role_cjk(old: str, body: str) -> ValueChange | None:
-    """As in "其实是狼" of "吉祥物是狐狸" and "実はオオカミです" of "マスコットはキツネ"; see `_find_role`."""
-    said, now = _ROLE_JA.fullmatch(_COPULA_JA.sub("", old)), _COPULA_JA.sub("", body)
-    if said and now != body and re.fullmatch(r"[\u30a1-\u30fa\u30fc\u3400-\u9fff]{1,10}", now):
-        is_value = now not in old and not _NO_ROLE_JA.search(now)
-        return ValueChange(old=said["value"], new=now, is_named=False) if is_value and said["what"] else None
-    said, found = _ROLE_ZH.fullmatch(old), _ROLE_ZH.fullmatch(body if body[:1] in ("是", "在") else f"是{body}")
-    if not said or not said["what"] or not found or found["what"] or _NO_ROLE_ZH.search(found["value"]):
-        return None
-    value, new = said["value"], found["value"]
-    is_alike = value[0] == new[0] and len(value) == len(new)
-    if new in old or old.count(value) != 1 or not (is_alike or found["verb"] == said["verb"]):
-        return None
-    return ValueChange(old=value, new=new, is_named=False)
-
-
-def _find_new_value_cjk(old: str, sentence: str) -> ValueChange | None:
-    patterns = _patterns()
-    lead = patterns.lead_cjk.match(sentence)
-    tail = patterns.tail_cjk.search(sentence)
-    body = _END.sub("", sentence[lead.end() if lead else 0 : tail.start() if tail else len(sentence)])
-    if lead and (change := _find_role_cjk(_END.sub("", old), body)):
-        return change
-    plain = patterns.change_cjk.sub(" ", body)
-    is_corrected, is_changed = bool(lead or tail), plain != body
-    body = plain
-    if not is_corrected and not is_changed:
-        return None
-    mine = _ASCII_TOKEN.findall(old)
-    new = [token for token in _ASCII_TOKEN.findall(body) if token not in mine]
-    if len(new) != 1:
-        return None
-    named = [token for token in _ASCII_TOKEN.findall(body) if token in mine and _fold(token) not in _UNIT]
-    shared = bool(named)
-    for run in _CJK_RUN.findall(body):
-        left = run
-        if run in old and len(run) > 1:
-            shared = shared or any(map(_is_content_cjk, _CONTENT_RUN.findall(run)))
-            continue
-        for piece in sorted(set(_CONTENT_RUN.findall(run)) & set(_CONTENT_RUN.findall(old)), key=len, reverse=True):
-            shared = shared or _is_content_cjk(piece)
-            left = left.replace(piece, "")
-        for word in patterns.linking_cjk:
-            left = left.replace(word, "")
-        if left.strip() and left not in old:
-            return None
-    form = _form(new[0])
-    found = {token for token in mine if _fits(token, new[0]) and _fold(token) not in _UNIT} - set(named)
-    if form in ("name", "word") and len(found) > 1:
-        found = {token for token in found if _form(token) == form}
-    if len(found) != 1:
-        return None
-    gone = found.pop()
-    if old.count(gone) != 1 or not (is_corrected or shared):
-        return None
-    return ValueChange(old=gone, new=new[0], is_named=shared)
-
-
-def _is_content_cjk(run: str) -> bool:
-    return len(run) > 1 and run not in _UNIT

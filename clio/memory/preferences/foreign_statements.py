@@ -513,15 +513,6 @@ def _list_things(text: str, language: str, rules: LanguageRules) -> tuple[frozen
     return frozenset(things), frozenset(verbs)
 
 
-def content_terms(text: str, language: str) -> frozenset[str]:
-    """Return terms to compare the topics of texts: beginnings of uncommon words, or pairs of Chinese characters."""
-    if language in ("zh", "ja"):
-        plain = re.sub(r"[\W\d_A-Za-z]+", " ", text)
-        return frozenset(part[at : at + 2] for part in plain.split() for at in range(len(part) - 1))
-    found = (word for word in _WORD.findall(text.casefold().replace("’", "'")) if len(word) > 2)
-    return frozenset(word[:6] for word in found if word not in _common_words().get(language, frozenset()))
-
-
 _MAX_LIKED = 5
 """Number of words of a liking to which a limit without an object may refer."""
 _OF = re.compile(r"^\s*(?:de(?: que)?\s+)?")
@@ -614,25 +605,6 @@ def find_swapped_value(text: str, rules: LanguageRules) -> tuple[str, str] | Non
         return None
     found = next(filter(None, (re.search(pattern, text, re.I) for pattern in rules.swap)), None)
     return (found["old"], found["new"]) if found and found["old"].casefold() != found["new"].casefold() else None
-
-
-_JOINING = "sondern statt anstatt anstelle nicht mais lieu sino lugar vez mas sim não"
-
-
-def swap_value(old: str, text: str, language: str) -> str:
-    """Return a statement with the value that a correction names in place of the one it denies; "" if it has none."""
-    swapped = find_swapped_value(text, load_rule_file(language, LanguageRules))
-    if swapped is None:
-        return ""
-    gone, new = swapped
-    others = content_terms(text, language) - content_terms(f"{gone} {new} {_JOINING}", language)
-    shared = others & content_terms(old, language)
-    # "Der Fehler liegt nicht im Cache, sondern im Proxy" says nothing about "der Cache liegt in Redis".
-    if (shared != others) if language not in ("zh", "ja") else (len(others) > 4 and len(shared) * 2 < len(others)):
-        return ""
-    edges = (r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])") if language in ("zh", "ja") else (r"(?<!\w)", r"(?!\w)")
-    places = list(re.finditer(rf"{edges[0]}{re.escape(gone)}{edges[1]}", old, re.I))
-    return old[: places[0].start()] + new + old[places[0].end() :] if len(places) == 1 else ""
 
 
 def _term(rest: str, rules: LanguageRules, sentence: str) -> Term | None:

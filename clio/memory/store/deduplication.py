@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import ProviderError
+from clio.memory.rewording import says_same
 from clio.memory.statement_parser import announces_change
 from clio.memory.statement_relation import (
     Relation,
@@ -44,6 +45,7 @@ from clio.text.consolidate import decide_reconsolidation
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S, decay_confidence, smooth_score
 from clio.text.similarity import LshIndex, compute_jaccard, compute_signature, extract_distinctive_words
+from clio.text.vocabulary import extract_terms
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
 _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)```", re.S)
@@ -205,7 +207,8 @@ def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory 
         if old.id == new.id:
             continue
         similarity = compute_jaccard(extract_distinctive_words(old.content), words)
-        if words and similarity < _MIN_SIMILARITY and not is_change and old not in numbered:
+        is_unlike = words and similarity < _MIN_SIMILARITY and not is_change and old not in numbered
+        if is_unlike and not says_same(old.content, new.content):
             continue
         relation = compare_texts(old.content, new.content)
         if relation != "different":
@@ -471,7 +474,7 @@ def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord
     terms = topic_terms(new.content) if is_change else telling_terms(new.content)
     counts = {} if is_change else index.count_having(terms)
     rare = [term for term in terms if counts.get(term, 0) <= _MAX_BY_SUBJECT]
-    matches = index.matches(rare)
+    matches = index.matches(rare or extract_terms(new.content))
     best = sorted(matches, key=lambda id: -matches[id])[: _MAX_BY_SUBJECT if is_change else _MAX_SHORT]
     return [record for id in best if (record := index.records[id]).kind == new.kind]
 

@@ -1,0 +1,374 @@
+"""Find the value that a sentence of the user gives to the subject of an earlier statement, in seven languages.
+
+"Tom runs the bug triage now" has one phrase that "bug triage is run by Olek" lacks, and the other one lacks one of the
+same form: a value has changed. A sentence with any other word is about something else. Which words count is told by
+`statement_reader`; what the alignment of a correction means for memory, by `value_corrections`.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct, structs
+
+from clio.memory.statement_parser import parse_statement
+from clio.memory.statement_reader import (
+    ARTICLES,
+    CJK,
+    Form,
+    Word,
+    Words,
+    has_article,
+    have_other_relation,
+    is_generic,
+    is_light,
+    matches,
+    read_said_words,
+    read_statement_words,
+    split_clauses,
+    word_tables,
+)
+from clio.memory.statement_words import find_family
+
+_MAX_PARSED = 300
+"""Characters of a statement that is parsed."""
+_MAX_CLAUSES = 4
+_MAX_PHRASE = 4
+"""Words of a value."""
+
+
+class Alignment(Struct, frozen=True, kw_only=True):
+    """The value that a sentence gives to the subject of an earlier statement.
+
+    Attributes:
+        gone, new: the former value and the one in its place, as written.
+        start, end: the place of the former value in the statement.
+        shared: the words of the statement that the sentence repeats.
+        is_whole: whether it repeats all words but the value.
+        form: of the new value.
+        is_close: whether both values are of a form that few values have.
+        is_signed: whether something in the sentence tells that it is another value.
+    """
+
+    gone: str
+    new: str
+    start: int
+    end: int
+    shared: frozenset[str]
+    is_whole: bool
+    form: Form
+    is_close: bool
+    is_signed: bool
+
+    def apply(self, statement: str) -> str:
+        """Return the statement with the new value."""
+        return f"{statement[: self.start]}{self.new}{statement[self.end :]}"
+
+
+def align(old: str, sentence: str) -> Alignment | None:
+    """Return the other value that a sentence gives to the subject of a statement; None if it is about something else.
+
+    It is read as a whole, and then each of its clauses, if the others limit nothing: "I asked ops, the port is 9090".
+    """
+    mine, said = read_statement_words(old), read_said_words(sentence)
+    if not said.words or word_tables().doubt.search(said.plain):
+        return None
+    if not said.is_signed and ("past" in said.moods or word_tables().past.search(said.text)):
+        return None
+    if (found := _align_words(mine, said)) is not None:
+        return found
+    readings = [found for words in _read_clauses(said) if (found := _align_words(mine, words)) is not None]
+    return max(readings, key=lambda one: len(one.shared), default=None)
+
+
+def _read_clauses(said: Words) -> Iterator[Words]:
+    """Yield a sentence as often as it has clauses, each time with the words of the others as optional."""
+    text = said.plain
+    clauses = split_clauses(text)
+    for start, stop in clauses if 1 < len(clauses) <= _MAX_CLAUSES else ():
+        others = (text[slice(*span)].strip() for span in clauses if span != (start, stop))
+        if any(word_tables().limiting_start.match(other) for other in others):
+            continue
+        words = tuple(
+            word if start <= word.start < stop or word.is_denied else structs.replace(word, is_optional=True)
+            for word in said.words
+        )
+        negations = tuple(at for at in said.negations if start <= at < stop)
+        yield structs.replace(said, words=words, negations=negations, is_signed=True)
+
+
+def _align_words(mine: Words, theirs: Words) -> Alignment | None:
+    old, sentence = mine.text, theirs.text
+    is_whole_needed = not theirs.is_signed
+    if len(mine.negations) != len(theirs.negations) or (is_whole_needed and have_other_relation(mine, theirs)):
+        return None
+    left, denied, new = _match(mine, theirs)
+    new = [word for word in new if not is_generic(word)]
+    if new and any(word.form == "cjk" for word in new):
+        new = _fill_chunk(new, theirs.words)
+    if not new or not _is_phrase(new, sentence):
+        return None
+    gone = _choose_denied(denied, new) if denied else _find_gone(mine, left, new, theirs)
+    if not gone:
+        return None
+    if is_whole_needed and not _keeps_order(mine, theirs, new):
+        return None
+    if any(_PARTICIPLE.fullmatch(word.text) for word in new if word.form == "word" and len(word.text) > 4):
+        return None
+    if any(word.is_optional for word in theirs.words) and not _is_about(mine, theirs, new):
+        return None
+    rest = [word for word in left if word not in gone and not is_generic(word)]
+    repeated = [word for word in mine.words if word not in left and word not in gone and not is_generic(word)]
+    spans = [(gone[0].start, gone[-1].end), (new[0].start, new[-1].end)]
+    units = [text[word.end : word.whole].strip() for text, word in ((old, gone[-1]), (sentence, new[-1]))]
+    if all(units) and units[0] != units[1]:
+        spans = [(gone[0].start, gone[-1].whole), (new[0].start, new[-1].whole)]  # "3 minutes" and "5 seconds"
+    articles = [_find_article(text, start) for text, (start, _) in zip((old, sentence), spans, strict=True)]
+    if all(place is not None for place in articles):
+        spans = [(start or 0, end) for start, (_, end) in zip(articles, spans, strict=True)]  # "a fox" and "an owl"
+    (start, end), (begin, stop) = spans
+    return Alignment(
+        gone=old[start:end],
+        new=sentence[begin:stop],
+        start=start,
+        end=end,
+        shared=frozenset(word.key for word in (*repeated, *denied)),
+        is_whole=bool(repeated) and not rest,
+        form=_get_phrase_form(new),
+        is_close=_get_phrase_form(gone) == _get_phrase_form(new) and _is_telling(gone[-1], new[-1]),
+        is_signed=theirs.is_signed,
+    )
+
+
+def _is_telling(gone: Word, new: Word) -> bool:
+    if new.form == "number":
+        return bool(new.unit and gone.unit == new.unit)
+    return new.form in ("time", "version", "proper", "cjk")
+
+
+def _find_article(text: str, end: int) -> int | None:
+    """Return where the article begins that is directly before a place in a text; None if there is none."""
+    found = re.search(r"(?<!\w)(\w+) $", text[:end])
+    return found.start() if found and found[1].casefold() in ARTICLES else None
+
+
+_PARTICIPLE = re.compile(r"[a-z]+(?:ed|ing)")
+"""A verb, which is no value: "the bundler has been swapped"."""
+
+
+def _is_about(mine: Words, theirs: Words, new: Sequence[Word]) -> bool:
+    """Whether the clause with the new value has another word of the statement, or is all that a correction says."""
+    own = [word for word in theirs.words if not word.is_optional and word not in new]
+    if any(matches(word, known) for word in own for known in mine.words):
+        return True
+    return theirs.is_corrected and not own and _get_phrase_form(new) != "word"
+
+
+def _keeps_order(mine: Words, theirs: Words, new: Collection[Word]) -> bool:
+    """Whether the names that a statement and a sentence have in common are in the same order."""
+    names = [word.key for word in mine.words if word.form == "proper"]
+    return [word.key for word in theirs.words if word.key in names and word not in new] == [
+        key for key in names if any(key == word.key for word in theirs.words)
+    ]
+
+
+def _choose_denied(denied: Sequence[Word], new: Sequence[Word]) -> list[Word]:
+    """Return the denied words that are of the form of the new value, if they are next to each other."""
+    alike = [word for word in denied if word.form == _get_phrase_form(new)] or list(denied)
+    is_phrase = all(after.start - before.end <= 1 for before, after in pairwise(alike))
+    return alike if is_phrase else alike[:1]
+
+
+def _is_phrase(words: Sequence[Word], sentence: str) -> bool:
+    """Whether some words of a sentence are next to each other, so that they may be one value."""
+    longest = 8 if words[0].form == "cjk" else _MAX_PHRASE
+    gaps = (sentence[before.end : after.start] for before, after in pairwise(words))
+    is_number = len(words) > 1 and words[0].form in ("time", "number", "version")
+    return len(words) <= longest and all(not gap.strip("- ") for gap in gaps) and not is_number
+
+
+def _fill_chunk(words: Sequence[Word], known: Sequence[Word]) -> list[Word]:
+    """Return the words with those between them, if all are one run of Chinese or Japanese signs: "第3木曜"."""
+    between = [word for word in known if words[0].start <= word.start <= words[-1].start]
+    is_run = all(before.end == after.start for before, after in pairwise(between))
+    return between if is_run and len(between) > len(words) else list(words)
+
+
+_TELLING_FORMS: tuple[Form, ...] = ("name", "proper", "cjk", "time", "version", "number", "word")
+"""By how much a word of this form says of what a phrase is."""
+
+
+def _get_phrase_form(words: Sequence[Word]) -> Form:
+    forms = {word.form for word in words}
+    return next(form for form in _TELLING_FORMS if form in forms)
+
+
+def _list_phrases(words: Sequence[Word], left: Collection[Word]) -> list[list[Word]]:
+    """Return the words that are left over, next to each other in one phrase each."""
+    phrases: list[list[Word]] = []
+    is_open = False
+    for before, word in zip((None, *words), words, strict=False):
+        if word not in left:
+            is_open = False
+            continue
+        joins = is_open and before is not None and word.start - before.end <= (0 if word.form == "cjk" else 1)
+        if joins:
+            phrases[-1].append(word)
+        else:
+            phrases.append([word])
+        is_open = True
+    return phrases
+
+
+def _find_gone(old: Words, left: Sequence[Word], new: Sequence[Word], said: Words) -> list[Word]:
+    """Return the words of a statement in whose place a new value may be; none if that is not clear."""
+    form = _get_phrase_form(new)
+    if len(new) == 1 and form in ("time", "version", "number"):
+        return _find_number(old, left, new[0])
+    phrases = _list_phrases(old.words, left)
+    family = find_family("-".join(word.text.casefold() for word in new)) or _find_word_family(new[-1])
+    alike = [[word] for word in left if family and _find_word_family(word) == family]
+    if len(alike) == 1:
+        return alike[0]
+    forms = [_get_phrase_form(phrase) for phrase in phrases]
+    if form in ("name", "proper"):
+        same = [
+            phrase
+            for phrase, other in zip(phrases, forms, strict=True)
+            if other == form and not (other == "proper" and has_article(phrase[0], old.text))
+        ]
+        if len(same) > 1:
+            same = [phrase for phrase in same if phrase[0] is not old.words[0]]
+        if len(same) == 1:
+            return same[0]
+        if same:
+            return []
+        if len(phrases) == 1 and forms[0] in ("name", "proper", "word"):
+            return phrases[0]
+    if form in ("time", "version", "number"):
+        same = [phrase for phrase, other in zip(phrases, forms, strict=True) if other == form]
+        return same[0] if len(same) == 1 else []
+    if form == "cjk":
+        return _find_cjk(phrases, new, old, said, is_named=len(left) < len(old.words))
+    return _find_last(old, phrases, new, said)
+
+
+def _find_word_family(word: Word) -> frozenset[str]:
+    folded = word.text.casefold()
+    return find_family(folded) or find_family(folded.removesuffix("s"))
+
+
+def _find_number(old: Words, left: Sequence[Word], new: Word) -> list[Word]:
+    forms = {new.form, "number", "version"} if re.fullmatch(r"-?\d+(?:\.\d+)?", new.text) else {new.form}
+    found = [word for word in left if word.form in forms and (not word.unit or not new.unit or word.unit == new.unit)]
+    if len(found) > 1 and new.unit:
+        found = [word for word in found if word.unit == new.unit]
+    is_parsed = found and len(old.text) <= _MAX_PARSED and not re.search(f"[{CJK}]", old.text)
+    topic = parse_statement(old.text).topic_ids if is_parsed else frozenset[str]()
+    if len(found) > 1:
+        found = [word for word in found if word.key not in topic]
+    elif found and found[0].key in topic and found[0] is not old.words[-1] and not found[0].unit:
+        return []  # "HTTP 404 means …"
+    return found if len(found) == 1 else []
+
+
+def _find_last(old: Words, phrases: Sequence[list[Word]], new: Sequence[Word], said: Words) -> list[Word]:
+    """Return the last phrase of a statement, in whose place a plain word may be, if the sentence corrects something."""
+    same = [one for one in phrases if _follow_same_word(old, one[0], said, new[0])]
+    if len(same) == 1 and said.is_signed:
+        return same[0]  # "we deploy with make ship", "make release now"
+    if not phrases or phrases[-1][-1] is not old.words[-1] or not said.is_signed:
+        return []
+    last = phrases[-1]
+    before, before_new = (
+        _get_word_before(text, phrase[0].start) for text, phrase in ((old.text, last), (said.plain, new))
+    )
+    is_plain = _get_phrase_form(new) == "word"
+    if is_plain and not said.is_corrected and "act" in old.relations and not old.has_noun:
+        return []  # "the tests run with coverage now"
+    if is_plain and before_new and not is_light(before_new):
+        return []  # "actually the port broke"
+    if (before in ARTICLES) != (before_new in ARTICLES) or not before:
+        return []
+    if _get_phrase_form(last) in ("time", "version", "number"):
+        return []
+    return last if is_light(before) else []
+
+
+def _get_word_before(text: str, end: int) -> str:
+    found = re.search(r"([\w'’]+)[\W_]*$", text[:end])
+    return found[1].casefold() if found else ""
+
+
+def _follow_same_word(old: Words, gone: Word, said: Words, new: Word) -> bool:
+    """Whether two words are directly behind the same word of a value: "make ship", "make release"."""
+    before, before_new = (
+        max((one for one in words.words if one.end < word.start), key=lambda one: one.end, default=None)
+        for words, word in ((old, gone), (said, new))
+    )
+    return (
+        before is not None
+        and before_new is not None
+        and before.key == before_new.key
+        and gone.start - before.end == new.start - before_new.end == 1
+        and not has_article(before_new, said.text)
+        and _get_word_before(said.text, before_new.start) not in ARTICLES
+    )
+
+
+_NO_VALUE_CJK = re.compile(
+    r"[我你他她不错误好对吗这那哪谁忘删]|什么|问题|問題|間違|失敗|嘘|無理|大丈夫|本当|駄目|ダメ|バグ|エラー"
+)
+
+
+_MAX_NAME = 4
+"""Signs of the name of a person."""
+
+
+def _is_person(text: str, phrase: Sequence[Word]) -> bool:
+    """Whether a phrase of a statement is where the name of a responsible person is."""
+    before, after = text[: phrase[0].start], text[phrase[-1].end :]
+    return re.search("(?:由|是|は|为)$", before) is not None or re.match("(?:负责|维护|管|さん)", after) is not None
+
+
+def _find_cjk(
+    phrases: Sequence[list[Word]], new: Sequence[Word], statement: Words, said: Words, *, is_named: bool
+) -> list[Word]:
+    old, sentence = statement.text, said.text
+    value = sentence[new[0].start : new[-1].end]
+    phrases = [phrase for phrase in phrases if phrase[0].form == "cjk"]
+    if not phrases or _NO_VALUE_CJK.search(value):
+        return []
+    if said.is_corrected and not is_named and "owner" in statement.relations:
+        people = [phrase for phrase in phrases if len(phrase) <= _MAX_NAME and _is_person(old, phrase)]
+        return people[0] if len(people) == 1 and len(value) <= _MAX_NAME else []
+    if before := sentence[: new[0].start][-1:].strip():
+        # "说错了，是周四" of "周报每周五发": what follows the same sign
+        behind = [phrase for phrase in phrases if old[: phrase[0].start].endswith(before) and len(phrase) >= len(new)]
+        if len(behind) == 1 and any(word.text == before for word in statement.words):
+            return behind[0][: len(new)]
+    last = phrases[-1]
+    gone = old[last[0].start : last[-1].end]
+    before, before_new = old[: last[0].start].strip()[-1:], sentence[: new[0].start].strip()[-1:]
+    is_alike = gone[0] == value[0] and len(gone) == len(value)
+    return last if is_named or is_alike or before == before_new else []
+
+
+def _match(old: Words, said: Words) -> tuple[list[Word], list[Word], list[Word]]:
+    """Return the words of the statement that the sentence lacks, those that it denies, and its words of its own."""
+    left, denied = list(old.words), list[Word]()
+    new: list[Word] = []
+    is_new_before = False
+    for word in said.words:
+        found = next((one for one in left if one.text == word.text), None)
+        found = found or next((one for one in left if matches(one, word)), None)
+        if found is not None:
+            left.remove(found)
+            if word.is_denied:
+                denied.append(found)
+        elif not (word.is_optional or word.is_denied) and (
+            is_new_before or not any(matches(one, word) for one in old.words)
+        ):
+            new.append(word)  # also the last word of "tox -e unit" where the "unit" of "unit tests" is repeated
+        is_new_before = bool(new) and new[-1] is word
+    return left, denied, new

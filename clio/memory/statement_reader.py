@@ -1,0 +1,466 @@
+"""Read the words of a statement or of a sentence in a conversation that tell its subject and its value.
+
+Articles, forms of "to be" and verbs that only tell how a value belongs to its subject ("listens on", "is owned by") are
+left out; of a sentence also what introduces or comments it: "no wait", "I looked it up". No grammar is needed, so that
+one table, `statement_reader.json`, does for seven languages. `word_comparison` compares the words of two statements.
+"""
+
+import re
+from collections.abc import Collection
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, structs
+
+from clio.memory.statement_parser import find_base_verb
+from clio.memory.statement_words import NUMBER_WORDS, SYNONYMS
+from clio.text.vocabulary import stem_word
+
+Form = Literal["time", "version", "number", "name", "proper", "cjk", "word"]
+
+CJK = r"\u3041-\u30ff\u3400-\u9fff々"
+_TOKEN = re.compile(
+    r"(?P<numeral>[一二三四五六七八九十百千万]{2,})|(?P<kanji>[\u3400-\u9fff々])|(?P<katakana>[\u30a1-\u30fa\u30fc]+)"
+    r"|[\u3041-\u309f・]+"
+    rf"|(?P<word>(?:(?<!\w)-(?=[\da-z])|[~#@./]+(?=\w))?[^\W{CJK}]+(?:[-.:,/@#+'’]+[^\W{CJK}]+)*[%+#/]*)"
+)
+_ELISION = re.compile(r"(?:[cdjlmnst]|qu)['’](?=\w)", re.I)
+_CONTRACTION = re.compile(r"(?P<not>n['’]t)$|['’](?:s|re|ve|ll|m|d)$", re.I)
+_EMOJI = re.compile(r"[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]+")
+_IDENTIFIER = re.compile(
+    r"[~.@#]?/?[\w-]*(?:[./_@:-]+\w[\w-]*)+/?|[#@]\w[\w-]*|-+\w[\w-]*|[a-z]+\d+\w*|\w*[a-z]\w*[A-Z]\w*|[\w-]+/"
+)
+_CLAUSE_END = re.compile(r"\s*[,;–—()（），、。]\s*|:\s+|\s-\s|\.\s+")
+
+
+class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of `statement_reader.json`, of all languages together: a short sentence does not show its language.
+
+    Attributes:
+        linking: words that say nothing of a subject or a value.
+        relations: words that tell how a value belongs to its subject, by the kind of relation.
+        generic: nouns that only one of two statements about one thing may have.
+        units: units behind a number, by what they measure.
+        fillers: words of a conversation that say nothing of what it is about.
+        negations: words that make a statement deny something.
+        moods: words that permit, demand or tell the past.
+        attributes: words that name what the value is, such as "port", at whatever place.
+        nouns: words of relations that tell which part of a statement is the value: "walnut is the name of the db".
+        ended: pattern of clauses that say what no longer holds.
+        passives: words before who does something.
+        canonical: patterns of phrases with one meaning, and the word to read instead.
+        synonyms: families of words with one meaning.
+        clefts: words that move a value to the beginning: "8787 is what the relay uses".
+        sources, sources_cjk: patterns of phrases that say where the user knows it from.
+        dropped_starts: patterns of the first words of clauses that say since when it is so.
+        limiting_starts: patterns of the first words of clauses that limit what a sentence says.
+        doubts: searched anywhere; a sentence with one of them says nothing for certain.
+        past: searched in sentences that announce no change; they tell what was.
+        leads, weak_leads, tails: patterns of words before and after a corrected value; weak ones correct nothing.
+        changes: patterns of words of a lasting change that may stand anywhere, such as "these days".
+        signs, corrected: patterns of words that announce another value, or say that one was wrong, wherever they are.
+        remarks: patterns of clauses about how the user learned of it.
+        denied, denied_before: patterns of words before and behind a value that no longer holds.
+    """
+
+    linking: tuple[str, ...]
+    linking_cjk: str
+    relations: dict[str, str]
+    generic: str
+    units: dict[str, str]
+    fillers: tuple[str, ...]
+    fillers_cjk: str
+    negations: str
+    moods: dict[str, str]
+    attributes: str
+    nouns: str
+    ended: str
+    passives: str
+    canonical: tuple[tuple[str, str], ...]
+    synonyms: tuple[str, ...]
+    clefts: str
+    sources: tuple[str, ...]
+    sources_cjk: str
+    dropped_starts: str
+    limiting_starts: str
+    doubts: str
+    past: str
+    leads: tuple[str, ...]
+    weak_leads: tuple[str, ...]
+    tails: tuple[str, ...]
+    leads_cjk: str
+    tails_cjk: str
+    changes: tuple[str, ...]
+    signs: tuple[str, ...]
+    signs_cjk: str
+    corrected: tuple[str, ...]
+    corrected_cjk: str
+    remarks: tuple[str, ...]
+    denied: tuple[str, ...]
+    denied_before: tuple[str, ...]
+
+
+class WordTables(Struct, frozen=True, kw_only=True):
+    """The content of `statement_reader.json` as sets, maps and compiled patterns; see `_Rules`."""
+
+    linking: frozenset[str]
+    relations: dict[str, str]
+    generic: frozenset[str]
+    units: dict[str, str]
+    fillers: frozenset[str]
+    negations: frozenset[str]
+    moods: dict[str, str]
+    attributes: frozenset[str]
+    nouns: frozenset[str]
+    ended: re.Pattern[str]
+    passives: frozenset[str]
+    canonical: tuple[tuple[re.Pattern[str], str], ...]
+    synonyms: dict[str, str]
+    clefts: frozenset[str]
+    source: re.Pattern[str]
+    dropped_start: re.Pattern[str]
+    limiting_start: re.Pattern[str]
+    doubt: re.Pattern[str]
+    past: re.Pattern[str]
+    dropped_cjk: re.Pattern[str]
+    fillers_cjk: re.Pattern[str]
+    lead: re.Pattern[str]
+    strong_lead: re.Pattern[str]
+    tail: re.Pattern[str]
+    change: re.Pattern[str]
+    sign: re.Pattern[str]
+    corrected: re.Pattern[str]
+    remark: re.Pattern[str]
+    denied: re.Pattern[str]
+    denied_before: re.Pattern[str]
+
+
+@cache
+def word_tables() -> WordTables:
+    """Return the content of `statement_reader.json`, ready for use. Cached."""
+    rules = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Rules)
+    relations = {word: kind for kind, line in rules.relations.items() for word in line.split()}
+    dropped = [word for word in (*rules.linking_cjk.split(), *relations) if re.match(f"[{CJK}]", word)]
+    strong, weak, tails = ("|".join(lines) for lines in (rules.leads, rules.weak_leads, rules.tails))
+    either = "|".join
+    return WordTables(
+        linking=frozenset(" ".join(rules.linking).split()),
+        relations=relations,
+        generic=frozenset(rules.generic.split()),
+        units={word: kind for kind, line in rules.units.items() for word in line.split()},
+        fillers=frozenset(" ".join(rules.fillers).split()),
+        negations=frozenset(rules.negations.split()),
+        moods={word: mood for mood, line in rules.moods.items() for word in line.split()},
+        attributes=frozenset(map(_stem, rules.attributes.split())),
+        nouns=frozenset(rules.nouns.split()),
+        ended=re.compile(rules.ended, re.I),
+        passives=frozenset(rules.passives.split()),
+        canonical=tuple((re.compile(pattern, re.I), word) for pattern, word in rules.canonical),
+        synonyms={_stem(word): _stem(line.split()[0]) for line in rules.synonyms for word in line.split()},
+        clefts=frozenset(rules.clefts.split()),
+        source=re.compile(rf"(?<!\w)(?:{either(rules.sources)})|{rules.sources_cjk}", re.I),
+        dropped_start=re.compile(rf"(?:{rules.dropped_starts})\b", re.I),
+        limiting_start=re.compile(rf"(?:{rules.limiting_starts})\b", re.I),
+        doubt=re.compile(rules.doubts, re.I),
+        past=re.compile(rules.past, re.I),
+        dropped_cjk=re.compile(either(sorted(dropped, key=len, reverse=True))),
+        fillers_cjk=re.compile(either(sorted(rules.fillers_cjk.split(), key=len, reverse=True))),
+        lead=re.compile(
+            rf"(?:(?:(?:{strong}|{weak})(?!\w)|[啊哦ああ]?(?:{rules.leads_cjk}))(?:[\s,.:;!–—…，、：。！]|-(?!\d))*)+",
+            re.I,
+        ),
+        strong_lead=re.compile(rf"(?<!\w)(?:{strong})(?!\w)|{rules.leads_cjk}", re.I),
+        tail=re.compile(rf"(?:[\s,.;–—-]+(?:{tails}))+[\s.!]*$|(?:{rules.tails_cjk})[。！!\s]*$", re.I),
+        change=re.compile(rf"(?<!\w)(?:{either(rules.changes)})(?!\w)", re.I),
+        sign=re.compile(rf"(?<!\w)(?:{either(rules.signs)})(?!\w)|{rules.signs_cjk}", re.I),
+        corrected=re.compile(rf"(?<!\w)(?:{either(rules.corrected)})(?!\w)|{rules.corrected_cjk}", re.I),
+        remark=re.compile(either(rules.remarks), re.I),
+        denied=re.compile(rf"(?<!\w)(?:{either(rules.denied)})(?!\w)", re.I),
+        denied_before=re.compile(rf"(?<!\w)(?:{either(rules.denied_before)})(?!\w)", re.I),
+    )
+
+
+class Word(Struct, frozen=True, kw_only=True):
+    """A word of a statement that is part of its subject or value.
+
+    Attributes:
+        text: as written.
+        start, end: its place in the statement.
+        key: for comparison, without case and ending.
+        form: what it looks like.
+        unit: what the unit behind a number measures; `whole` ends behind it.
+        is_optional: whether it is in a remark such as "I was wrong about the port earlier", which may name anything.
+        is_denied: whether the sentence says that this no longer holds.
+    """
+
+    text: str
+    start: int
+    end: int
+    key: str
+    form: Form
+    unit: str = ""
+    whole: int = 0
+    is_optional: bool = False
+    is_denied: bool = False
+
+
+class Words(Struct, frozen=True, kw_only=True):
+    """The words of a statement or sentence.
+
+    Attributes:
+        relations: how the value belongs to the subject.
+        negations: places of words such as "not", "only" and "than".
+        moods: whether the statement permits, demands, or is about the past.
+        is_cleft: whether a word such as "what" or "by" tells that the value is not where it would be.
+        has_noun: whether a noun such as "name" or "owner" tells which part is the value.
+        is_signed: whether a sentence announces another value.
+        is_corrected: whether it says that the former value was wrong.
+        first: its first word behind an introduction.
+        plain: the sentence with spaces in place of introduction, ending, and words that announce another value.
+    """
+
+    text: str
+    words: tuple[Word, ...]
+    relations: frozenset[str]
+    negations: tuple[int, ...]
+    moods: frozenset[str]
+    is_cleft: bool = False
+    has_noun: bool = False
+    is_signed: bool = False
+    is_corrected: bool = False
+    first: str = ""
+    plain: str = ""
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
+
+
+@lru_cache(maxsize=4_096)
+def read_statement_words(text: str) -> Words:
+    """Return the words of a statement. Cached."""
+    return _read_words(text, text, ())
+
+
+@lru_cache(maxsize=256)
+def read_said_words(sentence: str) -> Words:
+    """Return the words of a sentence of a conversation, without those that introduce or comment it. Cached."""
+    tables = word_tables()
+    text = _EMOJI.sub(_blank, sentence.replace("’", "'"))
+    is_corrected = False
+    if tail := tables.tail.search(text):
+        text, is_corrected = f"{text[: tail.start()]}{' ' * len(tail[0])}", True
+    if lead := tables.lead.match(text):
+        is_corrected = is_corrected or tables.strong_lead.search(lead[0]) is not None
+        text = f"{' ' * lead.end()}{text[lead.end() :]}"
+    text = tables.source.sub(_blank, text)
+    for start, end in split_clauses(text):
+        clause = text[start:end]
+        if end < len(text) and tables.dropped_start.match(clause.lstrip()):
+            text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    remarks = [span for span in split_clauses(text) if tables.remark.match(text[slice(*span)].lstrip())]
+    denied = [(found.end(), _end_of_clause(text, found.end())) for found in tables.denied.finditer(text)] + [
+        (_start_of_clause(text, found.start()), found.start()) for found in tables.denied_before.finditer(text)
+    ]
+    clauses = split_clauses(text)
+    ended = [span for span in clauses if tables.ended.search(text[slice(*span)])] if len(clauses) > 1 else []
+    denied += ended
+    is_corrected = is_corrected or bool(remarks or denied) or tables.corrected.search(text) is not None
+    is_signed = is_corrected or tables.sign.search(text) is not None
+    first = next(iter(text.split()), "")
+    text = tables.fillers_cjk.sub(lambda found: "，" * len(found[0]), text)
+    for pattern in (tables.corrected, tables.sign, tables.denied, tables.denied_before):
+        text = pattern.sub(_blank, text)
+    words = _read_words(text, sentence, tables.fillers)
+    plain = text
+    words = structs.replace(
+        words, negations=tuple(at for at in words.negations if not any(start <= at < end for start, end in ended))
+    )
+    read = [
+        structs.replace(
+            word,
+            is_optional=any(start <= word.start < end for start, end in remarks),
+            is_denied=any(start <= word.start < end for start, end in denied),
+        )
+        for word in words.words
+    ]
+    return structs.replace(
+        words, words=tuple(read), is_signed=is_signed, is_corrected=is_corrected, first=first, plain=plain
+    )
+
+
+_CLAUSE_START = re.compile(
+    rf"{_CLAUSE_END.pattern}|\s(?:and|that|so|because|und|dass|weil|et|que|car|y|porque|e)\s", re.I
+)
+
+
+def split_clauses(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each clause of a sentence."""
+    ends = [found.span() for found in _CLAUSE_START.finditer(text)]
+    starts, stops = [0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)]
+    return [(start, stop) for start, stop in zip(starts, stops, strict=True) if text[start:stop].strip()]
+
+
+_END_OF_DENIAL = re.compile(
+    rf"{_CLAUSE_END.pattern}|\s(?:with|by|for|to|and|but|as|in fav|durch|mit|und|par|pour|et|por|para|con|com|y|e)\b"
+)
+
+
+def _end_of_clause(text: str, start: int) -> int:
+    found = _END_OF_DENIAL.search(text, start + 1)
+    return found.start() if found else len(text)
+
+
+def _start_of_clause(text: str, end: int) -> int:
+    return max((found.end() for found in _CLAUSE_END.finditer(text, 0, end)), default=0)
+
+
+def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
+    tables = word_tables()
+    relations: set[str] = set()
+    for pattern, word in tables.canonical:
+        text = pattern.sub(lambda found, word=word: word.ljust(len(found[0]))[: len(found[0])], text)
+    dropped = tables.dropped_cjk.findall(text)
+    relations.update(filter(None, map(tables.relations.get, dropped)))
+    has_noun = not tables.nouns.isdisjoint(dropped)
+    is_cleft = not tables.clefts.isdisjoint(dropped) or not {"由", "的"}.isdisjoint(dropped)
+    text = tables.dropped_cjk.sub(_blank, text)
+    words: list[Word] = []
+    negations: list[int] = []
+    moods: set[str] = set()
+    for found in _TOKEN.finditer(text):
+        start, end = found.span()
+        if found.lastgroup != "word":
+            if found[0] in tables.negations or "ない" in found[0] or "なく" in found[0]:
+                negations.append(start)
+            if words and found[0] in tables.units and words[-1].form == "number" and start - words[-1].end <= 1:
+                words[-1] = structs.replace(words[-1], unit=tables.units[found[0]], whole=end)
+            elif found.lastgroup:
+                form: Form = "number" if found.lastgroup == "numeral" else "cjk"
+                words.append(Word(text=found[0], start=start, end=end, key=found[0], form=form))
+            continue
+        if elided := _ELISION.match(text, start, end):
+            start = elided.end()
+        if short := _CONTRACTION.search(text, start, end):
+            negations += [start] if short["not"] else []
+            end = short.start()
+        folded = text[start:end].casefold()
+        if mood := tables.moods.get(folded):
+            moods.add(mood)
+        has_noun = has_noun or folded in tables.nouns
+        is_cleft = is_cleft or folded in tables.clefts or folded in tables.passives
+        if folded in tables.negations:
+            negations.append(start)
+        elif not folded or folded in tables.linking or folded in fillers:
+            continue
+        elif folded in tables.units and words and words[-1].form == "number" and not words[-1].unit:
+            words[-1] = structs.replace(words[-1], unit=tables.units[folded], whole=end)
+        elif kind := tables.relations.get(folded):
+            relations.add(kind)
+        else:
+            words.append(_make_word(text[start:end], start, end))
+    return Words(
+        text=original,
+        words=tuple(words),
+        relations=frozenset(relations),
+        negations=tuple(negations),
+        moods=frozenset(moods),
+        has_noun=has_noun,
+        is_cleft=is_cleft,
+    )
+
+
+def _make_word(token: str, start: int, end: int) -> Word:
+    joined = re.fullmatch(r"-?\d[\d.,]*(?P<unit>[A-Za-z%]{1,3})", token)
+    unit = word_tables().units.get(joined["unit"].casefold(), "") if joined else ""
+    form = "number" if unit else _get_form(token)
+    return Word(text=token, start=start, end=end, key=_get_key(token), form=form, unit=unit)
+
+
+_NO_NUMBERS = frozenset(("one", "a", "an", "once", "single"))
+
+
+def _get_form(token: str) -> Form:
+    if re.fullmatch(r"\d{1,2}:\d\d(?::\d\d)?|\d{1,2}(?:am|pm|h(?:\d\d)?)", token, re.I):
+        return "time"
+    if token.casefold() in NUMBER_WORDS and token.casefold() not in _NO_NUMBERS:
+        return "number"
+    if re.fullmatch(r"v?\d+(?:\.\d+)+|v\d+", token):
+        return "version"
+    if re.fullmatch(r"-?\d[\d.,]*%?|\d+(?:st|nd|rd|th)|\d+-\d+", token):
+        return "number"
+    if _IDENTIFIER.fullmatch(token):
+        return "name"
+    return "proper" if token[0].isupper() and len(token) > 1 else "word"
+
+
+@lru_cache(maxsize=8_192)
+def _get_key(token: str) -> str:
+    folded = token.casefold()
+    if not folded.isalpha():
+        return folded
+    stem = _stem(folded)
+    return word_tables().synonyms.get(stem) or SYNONYMS.get(folded) or SYNONYMS.get(stem) or stem
+
+
+def _stem(word: str) -> str:
+    base = find_base_verb(word) or word
+    return stem_word(base) if word.isascii() else base.removesuffix("s")
+
+
+_GERMAN_ARTICLES = frozenset("der die das dem den des ein eine einen einem einer".split())
+ARTICLES = frozenset("the a an der die das den dem le la les un une el los las o os as um uma".split())
+_INFLECTIONS = frozenset(
+    ",s,es,e,en,n,er,ers,r,ed,d,ing,ment,ments,ion,ions,ation,ations,ung,ungen,t,te,ten,st,et,ons,ez,ent,é,és,ée,ées,ir"
+    ",a,o,as,os,an,am,em,amos,emos,imos,ado,ada,ados,adas,ar,ación,aciones,ação,ações,ção,ções,ción,iones,ión".split(
+        ","
+    )
+)
+
+
+def matches(one: Word, other: Word) -> bool:
+    """Whether two words are the same, or forms of one word: "linting", "lint"."""
+    if one.key == other.key:
+        return one.form == other.form or "name" not in (one.form, other.form)
+    if one.form not in ("word", "proper") or other.form not in ("word", "proper"):
+        return False
+    mine, theirs = one.text.casefold(), other.text.casefold()
+    unlike = (place for place, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
+    common = next(unlike, min(len(mine), len(theirs)))
+    return common >= 4 and mine[common:] in _INFLECTIONS and theirs[common:] in _INFLECTIONS
+
+
+def is_generic(word: Word) -> bool:
+    """Whether a word names no thing, so that only one of two statements about one thing may have it."""
+    return word.form in ("word", "proper", "cjk") and word.text.casefold() in word_tables().generic
+
+
+def has_article(word: Word, text: str) -> bool:
+    """Whether a German article is directly before a word, so that its capital letter does not make it a name."""
+    return bool(before := text[: word.start].split()[-1:]) and before[0].casefold() in _GERMAN_ARTICLES
+
+
+def have_other_relation(one: Words, other: Words) -> bool:
+    """Whether the values belong to their subjects in ways that exclude each other: a name and a place."""
+    mine, theirs = (words.relations & {"name", "owner"} for words in (one, other))
+    return bool(mine and other.relations and not mine & other.relations) or bool(
+        theirs and one.relations and not theirs & one.relations
+    )
+
+
+def is_light(word: str) -> bool:
+    """Whether a word may stand between a subject and its value."""
+    if re.search(f"[{CJK}]$", word):
+        return True
+    tables = word_tables()
+    plain = _CONTRACTION.sub("", word)
+    return (
+        plain in tables.linking
+        or plain in tables.relations
+        or plain in tables.fillers
+        or bool(
+            tables.sign.fullmatch(plain) or tables.corrected.fullmatch(plain) or tables.strong_lead.fullmatch(plain)
+        )
+    )
