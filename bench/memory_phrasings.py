@@ -7,6 +7,7 @@ server that answers "Ok.". It passes if memory contains what it should and nothi
 consolidation. Patterns are regular expressions that ignore case.
 
 - `remembered`: a memory, preference or limit matches; `gone`: none does.
+- `once`: exactly one memory matches.
 - `limits`: a hard limit matches, for this session or permanently; `no_limit`: nothing is saved permanently.
 - A session "(consolidate)" ends the previous one and consolidates.
 
@@ -31,6 +32,11 @@ Number of cases that pass before and after the rules were improved:
   Before, and after only the failures of the development halves were read: mixed 26 and 34 of 34, in the test half 25
   and 33 of 36; permissions 27 and 41 of 41, in the test half 28 and 36 of 42. The failures of the test halves were read
   later.
+- words development, words second, words test: 1,000 cases of corrections at once and some turns later, changes over
+  time, withdrawals, facts told again in other words, and sentences that must change nothing; by three writers who had
+  not seen the rules. Before the comparison by words 212, 77 and 121 passed of 500, 200 and 300. The failures of the
+  first half were read, those of the second towards the end, those of the test half never: 190 of 300 (corrected 37 of
+  50, later 39 of 70, changed 40 of 70, unchanged 57 of 60, told again 17 of 50).
 """
 
 import argparse
@@ -56,6 +62,7 @@ CASES = Path(__file__).parent / "data" / "memory_phrasings.jsonl"
 HALVES = (
     *("dev", "test", "second test", "third test", "fourth test", "fifth test", "sixth development", "sixth test"),
     *("mixed development", "mixed test", "permission development", "permission test"),
+    *("words development", "words second", "words test"),
 )
 CONSOLIDATE = "(consolidate)"
 MAX_TURNS = 5_000
@@ -73,6 +80,8 @@ def find_errors(case: dict[str, Any], memory: MemorySystem, session_limits: list
 
     errors = [f"lacks {one}" for one in case.get("remembered", ()) if not is_in(one, everything)]
     errors += [f"still has {one}" for one in case.get("gone", ()) if is_in(one, everything)]
+    told = list(dict.fromkeys(everything))
+    errors += [f"not once: {one}" for one in case.get("once", ()) if sum(is_in(one, [text]) for text in told) != 1]
     if case["class"] == "nothing changed" and len(everything) != len(case["remembered"]):
         errors.append(f"has {everything}")
     if not is_later:

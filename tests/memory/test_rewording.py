@@ -1,0 +1,32 @@
+"""Whether two statements say the same in other words."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.rewording import says_same
+
+_LINES = (Path(__file__).parent / "data" / "rewordings.tsv").read_text(encoding="utf-8").splitlines()[1:]
+
+
+@pytest.mark.parametrize("line", _LINES, ids=range(len(_LINES)))
+def test_statements_in_other_words_are_the_same_and_look_alikes_are_not(line: str) -> None:
+    verdict, one, other = line.split("\t")
+    assert says_same(one, other) is (verdict == "same")
+    assert says_same(other, one) is (verdict == "same")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("the cache calls the store", "the store calls the cache"),
+        ("Redis backs the queue", "the queue backs Redis"),
+        ("the frontend calls the backend over gRPC", "the backend calls the frontend over gRPC"),
+        ("only admins can delete projects", "admins can only delete projects"),
+        ("the frontend is written in TypeScript", "the frontend was written in TypeScript"),
+        ("Kofi reviews for Mara", "Mara reviews for Kofi"),
+        ("the handler may return None", "the handler must return None"),
+    ],
+)
+def test_other_roles_tenses_and_moods_are_another_statement(one: str, other: str) -> None:
+    assert not says_same(one, other)
