@@ -174,7 +174,7 @@ def word_tables() -> WordTables:
         strong_lead=re.compile(rf"(?<!\w)(?:{strong})(?!\w)|{rules.leads_cjk}", re.I),
         tail=re.compile(rf"(?:[\s,.;–—-]+(?:{tails}))+[\s.!]*$|(?:{rules.tails_cjk})[。！!\s]*$", re.I),
         change=re.compile(rf"(?<!\w)(?:{either(rules.changes)})(?!\w)", re.I),
-        sign=re.compile(rf"(?<!\w)(?:{either(rules.signs)})(?!\w)|{rules.signs_cjk}", re.I),
+        sign=re.compile(rf"(?<!\w)(?:{either((*rules.signs, *rules.changes))})(?!\w)|{rules.signs_cjk}", re.I),
         corrected=re.compile(rf"(?<!\w)(?:{either(rules.corrected)})(?!\w)|{rules.corrected_cjk}", re.I),
         remark=re.compile(either(rules.remarks), re.I),
         denied=re.compile(rf"(?<!\w)(?:{either(rules.denied)})(?!\w)", re.I),
@@ -216,6 +216,7 @@ class Words(Struct, frozen=True, kw_only=True):
         is_cleft: whether a word such as "what" or "by" tells that the value is not where it would be.
         has_noun: whether a noun such as "name" or "owner" tells which part is the value.
         is_signed: whether a sentence announces another value.
+        is_change: whether it has a word of change, such as "switched to".
         is_corrected: whether it says that the former value was wrong.
         first: its first word behind an introduction.
         plain: the sentence with spaces in place of introduction, ending, and words that announce another value.
@@ -229,13 +230,19 @@ class Words(Struct, frozen=True, kw_only=True):
     is_cleft: bool = False
     has_noun: bool = False
     is_signed: bool = False
+    is_change: bool = False
     is_corrected: bool = False
     first: str = ""
     plain: str = ""
 
 
 def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0])
+    """Return spaces in place of a match, except for what its group `kept` has."""
+    kept = found["kept"] if "kept" in found.re.groupindex else None
+    if kept is None:
+        return " " * len(found[0])
+    start, end = found.span("kept")
+    return f"{' ' * (start - found.start())}{kept}{' ' * (found.end() - end)}"
 
 
 @lru_cache(maxsize=4_096)
@@ -268,10 +275,11 @@ def read_said_words(sentence: str) -> Words:
     ended = [span for span in clauses if tables.ended.search(text[slice(*span)])] if len(clauses) > 1 else []
     denied += ended
     is_corrected = is_corrected or bool(remarks or denied) or tables.corrected.search(text) is not None
-    is_signed = is_corrected or tables.sign.search(text) is not None
+    is_change = tables.sign.search(text) is not None
+    is_signed = is_corrected or is_change
     first = next(iter(text.split()), "")
     text = tables.fillers_cjk.sub(lambda found: "，" * len(found[0]), text)
-    for pattern in (tables.corrected, tables.sign, tables.denied, tables.denied_before):
+    for pattern in (tables.denied, tables.corrected, tables.sign, tables.denied_before):
         text = pattern.sub(_blank, text)
     words = _read_words(text, sentence, tables.fillers)
     plain = text
@@ -287,7 +295,13 @@ def read_said_words(sentence: str) -> Words:
         for word in words.words
     ]
     return structs.replace(
-        words, words=tuple(read), is_signed=is_signed, is_corrected=is_corrected, first=first, plain=plain
+        words,
+        words=tuple(read),
+        is_signed=is_signed,
+        is_change=is_change,
+        is_corrected=is_corrected,
+        first=first,
+        plain=plain,
     )
 
 

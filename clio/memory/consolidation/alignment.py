@@ -104,6 +104,10 @@ def _align_words(mine: Words, theirs: Words) -> Alignment | None:
         return None
     left, denied, new = _match(mine, theirs)
     new = [word for word in new if not is_generic(word)]
+    if not new and len(denied) == 1:
+        # "I prefer spaces over tabs now" of "prefer tabs over spaces": both change places.
+        new = [word for word in theirs.words if not word.is_denied]
+        new = new if len(new) == 1 and new[0].form == denied[0].form else []
     if new and any(word.form == "cjk" for word in new):
         new = _fill_chunk(new, theirs.words)
     if not new or not _is_phrase(new, sentence):
@@ -114,6 +118,8 @@ def _align_words(mine: Words, theirs: Words) -> Alignment | None:
     if is_whole_needed and not _keeps_order(mine, theirs, new):
         return None
     if any(_PARTICIPLE.fullmatch(word.text) for word in new if word.form == "word" and len(word.text) > 4):
+        return None
+    if new[-1].form == "word" and _PRONOUN.match(sentence, new[-1].end):
         return None
     if any(word.is_optional for word in theirs.words) and not _is_about(mine, theirs, new):
         return None
@@ -152,6 +158,8 @@ def _find_article(text: str, end: int) -> int | None:
     return found.start() if found and found[1].casefold() in ARTICLES else None
 
 
+_PRONOUN = re.compile(r"\s+(?:it|them|es|ça|lo|los|isso|isto)\b|\s+(?:this|that|das)[\s.!]*$", re.I)
+"""Behind a verb: "ditch it"."""
 _PARTICIPLE = re.compile(r"[a-z]+(?:ed|ing)")
 """A verb, which is no value: "the bundler has been swapped"."""
 

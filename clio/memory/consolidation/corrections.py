@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from clio.memory.consolidation.experiences import (
     Experience,
 )
-from clio.memory.consolidation.forget_requests import takes_back_last
+from clio.memory.consolidation.forget_requests import find_forget_requests, takes_back_last
 from clio.memory.consolidation.stated_facts import read_english_sentences
 from clio.memory.consolidation.value_changes import (
     NUMBER,
@@ -127,7 +127,8 @@ def read_corrections(text: str) -> Iterator[tuple[str, str]]:
     if len(text) > MAX_CORRECTION_CHARS:
         return
     for language, part in list_foreign_texts(text):
-        yield from ((one.content, one.quote) for one in read_statements(part, language) if one.kind == "correction")
+        said = (one for one in read_statements(part, language) if one.kind == "correction")
+        yield from ((one.content, one.quote) for one in said if not find_forget_requests(one.quote))
     has_left = False
     for said in read_english_sentences(text, _MAX_CHARS):
         if has_left and (read := _SOMEONE_DOES.match(said.text)):

@@ -151,8 +151,9 @@ def _change_preferences(
     done: list[Replaced | UnclearCorrection] = []
     for scope, record in list_preferences(memory):
         for correction in corrections:
-            change = find_corrected_value(record.content, correction.text)
-            if change is None or not change.is_named:
+            changes = (find(record.content, correction.text) for find in (find_corrected_value, find_corrected_choice))
+            change = next((one for one in changes if one is not None and one.is_named), None)
+            if change is None:
                 continue
             rule = rules.get(correction.quote, "") if record.explicit else ""
             content = rule if rule and not announces_change(rule) else change.apply(record.content)
@@ -260,7 +261,7 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
 
 def _read_new_values(text: str) -> list[str]:
     """Return the sentences of `read_value_corrections` without those that only take something back."""
-    return [sentence for sentence in read_value_corrections(text) if not takes_back_last(sentence)]
+    return [one for one in read_value_corrections(text) if not takes_back_last(one)]
 
 
 def correct_preferences(

@@ -256,7 +256,7 @@ def _find_new_value(old: str, sentence: str) -> ValueChange | None:
     return ValueChange(
         old=found.gone,
         new=found.new,
-        is_named=bool(found.shared),
+        is_named=bool(found.shared) or (said.is_change and _fold(found.new) in find_family(_fold(found.gone))),
         shared=len(found.shared),
         is_stated=not found.is_signed,
         is_close=said.is_corrected and found.is_close,
