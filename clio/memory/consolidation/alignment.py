@@ -158,7 +158,7 @@ def _find_article(text: str, end: int) -> int | None:
     return found.start() if found and found[1].casefold() in ARTICLES else None
 
 
-_PRONOUN = re.compile(r"\s+(?:it|them|es|ça|lo|los|isso|isto)\b|\s+(?:this|that|das)[\s.!]*$", re.I)
+_PRONOUN = re.compile(r"\s+(?:it|them|this|that|es|das|ça|lo|los|isso|isto)\b", re.I)
 """Behind a verb: "ditch it"."""
 _PARTICIPLE = re.compile(r"[a-z]+(?:ed|ing)")
 """A verb, which is no value: "the bundler has been swapped"."""
