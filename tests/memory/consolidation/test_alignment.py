@@ -21,7 +21,7 @@ def test_a_sentence_changes_only_the_value_that_it_gives(line: str) -> None:
     ("old", "said"),
     [
         ("the CI timeout is 30 minutes", "I timed the build just now, 11 steps it is"),
-        ("Lisbon sends data to Quito through the amber channel", "Quito sends data to Lisbon through the violet channel"),
+        ("Lisbon sends data to Quito on the amber channel", "Quito sends data to Lisbon on the violet channel"),
         ("the review is on Tuesday", "this week only, the review is on Friday"),
         ("the docs are built with Sphinx", "intern told me the docs are built with MkDocs, but he was joking"),
         ("we ship on Thursday", "last month we shipped on a Monday and it was a mess"),
