@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -101,14 +102,16 @@ def test_the_fallback_can_happen_within_a_tool_loop(make: Make) -> None:
     assert len(posts(first)) == 6  # no third request to it in this step
 
 
-def test_the_first_is_tried_once_after_the_cooldown_and_then_used_again(make: Make) -> None:
+def test_the_first_is_tried_once_after_the_cooldown_and_then_used_again(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = [1000.0]
     harness, first, _ = make(
         [*BUSY, error(503), ProtocolAnswer(text="I am back"), ProtocolAnswer(text="still here")],
         [ProtocolAnswer(text="one"), ProtocolAnswer(text="two"), ProtocolAnswer(text="three")],
         more="fallback_cooldown_s: 60\n",
     )
-    harness.app.fallback._now = lambda: clock[0]  # type: ignore[attr-defined]
+    monkeypatch.setattr("clio.agent.model_choice.time", SimpleNamespace(monotonic=lambda: clock[0]))
 
     async def turns() -> list[str]:
         answers = [(await harness.turn("1")).text]

@@ -554,7 +554,10 @@ def _may_restate(memory: MemorySystem, text: str, session: str) -> bool:
     """
     if len(text) > _MAX_RESTATING:
         return False
-    known = memory.store.records(("fact", "note", "discovery"), with_notes=False)
+    try:
+        known = memory.store.records(("fact", "note", "discovery"), with_notes=False)
+    except (StorageError, OSError):
+        return False  # reported when something is saved or recalled
     words = frozenset(_WORD.findall(text.casefold()))
     if len(text) <= _FEW_WORDS and any(one.provenance and one.provenance.session == session for one in known):
         return True
