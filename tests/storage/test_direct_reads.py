@@ -55,6 +55,7 @@ READS_DIRECTLY = {
     "memory/store/typed_store.py": "its journal, opened to be changed",
     "memory/styles/feedback.py": "part of clio",
     "memory/styles/selection.py": "part of clio",
+    "memory/statement_reader.py": "part of clio",
     "memory/statement_words.py": "part of clio",
     "memory/team/folder.py": "without waiting",
     "memory/transcripts/query.py": "part of clio",

@@ -62,7 +62,7 @@ def test_what_the_user_asks_to_remember_in_another_wording_is_stored_by_the_mode
         await harness.turn(message)
         first = harness.server.requests[0].body["messages"]
         is_saved = "<saved_memories" in first[-1]["content"]
-        assert "lists what it saved" in first[0]["content"] and not is_saved
+        assert "<context> lists it" in first[0]["content"] and not is_saved
         [record] = harness.app.memory.store.records()
         assert record.content == said and record.provenance is not None
         assert record.provenance.asserted_by == "user"
