@@ -89,8 +89,15 @@ def _read_clauses(said: Words) -> Iterator[Words]:
         others = (text[slice(*span)].strip() for span in clauses if span != (start, stop))
         if any(word_tables().limiting_start.match(other) for other in others):
             continue
+        negated = [
+            span for span in clauses if span != (start, stop) and any(span[0] <= at < span[1] for at in said.negations)
+        ]
         words = tuple(
-            word if start <= word.start < stop or word.is_denied else structs.replace(word, is_optional=True)
+            word
+            if start <= word.start < stop or word.is_denied
+            else structs.replace(
+                word, is_optional=True, is_denied=any(begin <= word.start < end for begin, end in negated)
+            )
             for word in said.words
         )
         negations = tuple(at for at in said.negations if start <= at < stop)
@@ -115,7 +122,7 @@ def _align_words(mine: Words, theirs: Words) -> Alignment | None:
     gone = _choose_denied(denied, new) if denied else _find_gone(mine, left, new, theirs)
     if not gone:
         return None
-    if is_whole_needed and not _keeps_order(mine, theirs, new):
+    if is_whole_needed and not (_keeps_order(mine, theirs, new) and _is_value(mine, gone)):
         return None
     if any(_PARTICIPLE.fullmatch(word.text) for word in new if word.form == "word" and len(word.text) > 4):
         return None
@@ -160,7 +167,7 @@ def _find_article(text: str, end: int) -> int | None:
 
 _PRONOUN = re.compile(r"\s+(?:it|them|this|that|es|das|ça|lo|los|isso|isto)\b", re.I)
 """Behind a verb: "ditch it"."""
-_PARTICIPLE = re.compile(r"[a-z]+(?:ed|ing)")
+_PARTICIPLE = re.compile(r"[a-z]+ed")
 """A verb, which is no value: "the bundler has been swapped"."""
 
 
@@ -170,6 +177,12 @@ def _is_about(mine: Words, theirs: Words, new: Sequence[Word]) -> bool:
     if any(matches(word, known) for word in own for known in mine.words):
         return True
     return theirs.is_corrected and not own and _get_phrase_form(new) != "word"
+
+
+def _is_value(statement: Words, gone: Sequence[Word]) -> bool:
+    """Whether words are the value of a statement, not its subject: "shard eu-2 is full" corrects nothing of eu-1."""
+    is_parsed = len(statement.text) <= _MAX_PARSED and not re.search(f"[{CJK}]", statement.text)
+    return bool(not is_parsed or gone[-1].unit) or gone[-1].key not in parse_statement(statement.text).topic_ids
 
 
 def _keeps_order(mine: Words, theirs: Words, new: Collection[Word]) -> bool:
