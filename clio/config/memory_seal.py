@@ -228,7 +228,7 @@ def describe_seal_damage(project: Path, home: Path) -> str | None:
         and not _is_sealed(project, memory_key, home)
         and not _tracks_any(project, list(_iter_memory_files(seal.parent)))
     ):
-        # Only the seal is proven: whoever has a copy of the folder can have changed the memory beside it.
+        # The seal proves where it was made. The memory beside it may have been changed in a copy of the folder.
         return tr(
             "{folder!r} is a copy of another folder in which your clio wrote it, or was moved from there, and may have "
             "been changed",

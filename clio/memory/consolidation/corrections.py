@@ -1,8 +1,8 @@
 """Find the sentences that correct something, and which statements in memory they refute.
 
 The patterns are the section "corrections" of `clio/memory/preferences/languages/en.json`; in other languages a sentence
-corrects what `read_statements` recognizes. `clio.memory.statement_relation` compares whole statements, `value_changes`
-handles corrections that leave out a part of the subject, `value_corrections` those that say little more than a value.
+corrects what `read_statements` recognizes. `clio.memory.statement_relation` compares whole statements,
+`value_corrections` finds the value where a correction leaves out a part of the subject, or all of it.
 If a correction fits several statements, the caller has to choose one.
 """
 

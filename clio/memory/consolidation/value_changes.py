@@ -1,8 +1,7 @@
-"""Compare the numbers, names and paths of a statement with those of a correction that leaves out a part of its subject.
+"""A value of a statement in memory and the one that a correction puts in its place, and what corrections deny.
 
-"The port is 9090 now" names less than "the staging server listens on port 8080", and "we switched to pnpm" does not
-mention the "npm" in "install packages with npm". English only; `value_corrections` reads corrections in any language
-that say little more than the new value.
+`value_corrections` finds the change; here are its form, how it is applied to the statement, the numbers that a
+correction calls outdated, and whether a statement says nothing that a longer one does not say.
 """
 
 import re
@@ -10,9 +9,7 @@ import re
 from msgspec import Struct
 
 from clio.memory.statement_reader import matches, read_said_words, read_statement_words
-from clio.memory.statement_words import (
-    find_family,
-)
+from clio.memory.statement_words import find_family
 
 NUMBER = re.compile(r"(?<![a-zA-Z0-9_./:-])(?:v?\d[a-zA-Z0-9_.:-]*[a-zA-Z0-9_]|\d)(?![a-zA-Z0-9_/])")
 """A number, version or time. Letters of scripts without spaces may be next to it."""

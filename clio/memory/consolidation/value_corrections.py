@@ -1,9 +1,8 @@
-"""Find what a correction replaces that says little more than the new value, in seven languages.
+"""Find the value of a statement in memory that a sentence of the user replaces, in seven languages.
 
-"Actually 9464", "no, pnpm" and "I meant staging" name no subject; "Mondays, not Fridays" names the former value. Each
-is compared with one statement in memory: it is a correction of that statement only if every other word of it is in the
-statement or joins words (`languages/values.json`), and if exactly one value of the statement is of the same form. So
-no grammar is needed, and a sentence that says anything else corrects nothing.
+"Actually 9464" and "no, pnpm" name no subject, "Mondays, not Fridays" names the former value, "the staging port is 9090
+now" a part of the subject. What denies a value is read here (`languages/values.json`); for other sentences `alignment`
+compares the words of both. A sentence that says anything else corrects nothing.
 """
 
 import re
