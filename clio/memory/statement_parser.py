@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from msgspec import Struct, structs
 
-from clio.memory.statement_words import (
+from clio.memory.statement_reader import (
     ADDITIVE_VERBS,
     ADJECTIVES,
     AGENTIVE,
@@ -44,6 +44,7 @@ from clio.memory.statement_words import (
     SYNONYMS,
     TAILS,
     TOOL_NOUNS,
+    find_base_verb,
     find_family,
 )
 from clio.text.lazy_regex import LazyRegex
@@ -649,17 +650,6 @@ def _parse_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, i
     return start, "be", skipped, negated
 
 
-def find_base_verb(token: str) -> str | None:
-    """Return the base form of a verb in the tables; None for any other word."""
-    if token in IRREGULAR:
-        return IRREGULAR[token]
-    for form in (token, token[:-1], token[:-2], f"{token[:-3]}y", token[:-3]):
-        ends = token[len(form) :] if token.startswith(form) else token[-3:]
-        if form in _VERBS and ends in ("", "s", "es", "ed", "d", "ies", "ied", form[-1:] + "ed"):
-            return form
-    return None
-
-
 def _allows_base_form(before: str) -> bool:
     return before in _PRONOUNS | _AUXILIARIES | _NEGATIONS or (
         before.endswith("s") and not before.endswith("ss") and before not in STOP_WORDS
@@ -776,7 +766,6 @@ def normalize_word(token: str) -> str:
     return SYNONYMS.get(stem_word(folded), stem_word(folded))
 
 
-_VERBS = SINGLE_VERBS | MULTIPLE_VERBS | ADDITIVE_VERBS
 _ATTRIBUTE_STEMS = frozenset(map(stem_word, ATTRIBUTES))
 _TOOL_STEMS = frozenset(map(stem_word, TOOL_NOUNS))
 _GENERIC_TOOL_STEMS = frozenset(map(stem_word, GENERIC_TOOLS))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.rewording import says_same
+from clio.memory.statement_relation import says_same
 
 _LINES = (Path(__file__).parent / "data" / "rewordings.tsv").read_text(encoding="utf-8").splitlines()[1:]
 

@@ -56,7 +56,6 @@ READS_DIRECTLY = {
     "memory/styles/feedback.py": "part of clio",
     "memory/styles/selection.py": "part of clio",
     "memory/statement_reader.py": "part of clio",
-    "memory/statement_words.py": "part of clio",
     "memory/team/folder.py": "without waiting",
     "memory/transcripts/query.py": "part of clio",
     "memory/vectors/minilm.py": "a model of the user's",

@@ -18,6 +18,7 @@ from clio.memory.statement_reader import (
     Form,
     Word,
     Words,
+    find_family,
     has_article,
     have_other_relation,
     is_generic,
@@ -28,7 +29,6 @@ from clio.memory.statement_reader import (
     split_clauses,
     word_tables,
 )
-from clio.memory.statement_words import find_family
 
 _MAX_PARSED = 300
 """Characters of a statement that is parsed."""

@@ -30,7 +30,7 @@ from clio.memory.preferences.rule_files import (
 )
 from clio.memory.preferences.rule_files import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
-from clio.memory.statement_words import JUDGEMENTS
+from clio.memory.statement_reader import JUDGEMENTS
 from clio.messages import UserMessage
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex

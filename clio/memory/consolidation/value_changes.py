@@ -8,8 +8,7 @@ import re
 
 from msgspec import Struct
 
-from clio.memory.statement_reader import matches, read_said_words, read_statement_words
-from clio.memory.statement_words import find_family
+from clio.memory.statement_reader import find_family, matches, read_said_words, read_statement_words
 
 NUMBER = re.compile(r"(?<![a-zA-Z0-9_./:-])(?:v?\d[a-zA-Z0-9_.:-]*[a-zA-Z0-9_]|\d)(?![a-zA-Z0-9_/])")
 """A number, version or time. Letters of scripts without spaces may be next to it."""

@@ -16,8 +16,7 @@ from clio.memory.consolidation.alignment import align
 from clio.memory.consolidation.value_changes import ValueChange
 from clio.memory.preferences.rule_files import FILLER, load_rule_file, read_own_sentences
 from clio.memory.preferences.stated_preferences import is_order
-from clio.memory.statement_reader import read_said_words, word_tables
-from clio.memory.statement_words import find_family
+from clio.memory.statement_reader import find_family, read_said_words, word_tables
 
 MAX_SENTENCE = 120
 """Characters of a sentence that may be such a correction."""

@@ -24,7 +24,7 @@ from clio.memory.preferences.foreign_statements import (
 )
 from clio.memory.preferences.rule_files import FILLER, english_rules, read_own_sentences
 from clio.memory.preferences.stated_preferences import DISLIKED, VERBS
-from clio.memory.statement_words import PREPOSITIONS, STOP_WORDS
+from clio.memory.statement_reader import PREPOSITIONS, STOP_WORDS
 from clio.memory.store.record import MemoryRecord
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import stem_word

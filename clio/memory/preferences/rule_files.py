@@ -26,7 +26,6 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct, structs
 
-from clio.memory.statement_words import ALTERNATIVES
 from clio.text.lazy_regex import LazyRegex
 from clio.text.untrusted_text import PASTED_TEXT_TAG
 from clio.text.vocabulary import WORD_TABLES, split_words, stem_word
@@ -487,6 +486,8 @@ def _report_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str
 @cache
 def _topic_stems() -> frozenset[str]:
     """Return the stems of words that name topics and not people, from all word lists."""
+    from clio.memory.statement_reader import ALTERNATIVES
+
     topics = load_rule_file("labels", _LabelRules).topics
     lists = [*structs.astuple(WORD_TABLES), WORD_TABLES.kind_members.values(), topics]
     for section in ("limits", "sentences"):

@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import ProviderError
-from clio.memory.rewording import says_same
 from clio.memory.statement_parser import announces_change
 from clio.memory.statement_relation import (
     Relation,
     differ_in_numbers,
     relate_statements,
+    says_same,
     telling_terms,
     topic_terms,
 )
