@@ -183,7 +183,7 @@ class ModelVectors:
     """Makes vectors of all turns with MiniLM, each text once. folder: of the weights; None for the installed ones."""
 
     def __init__(self, folder: Path | None) -> None:
-        from clio.memory.vectors.minilm import MiniLmEmbedder
+        from clio.memory.vectors.model_embedders import MiniLmEmbedder
 
         self._embedder = MiniLmEmbedder(folder)
         self._rows: dict[str, Row] = {}

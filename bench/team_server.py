@@ -32,9 +32,8 @@ import msgspec
 import psycopg
 
 from bench.measurements import read_cpu_s
-from clio.memory.database.connection import Database, parse_database_address
-from clio.memory.database.members import add_member
-from clio.memory.database.schema import migrate
+from clio.memory.database.administration import add_member
+from clio.memory.database.connection import Database, migrate, parse_database_address
 from clio.memory.database.search import TermStatistics, quote_term
 from clio.memory.database.store import COLUMNS, Work, make_row, search_memories
 from clio.memory.store.memory_index import Ranked

@@ -23,7 +23,7 @@ from clio.memory.retrieval.retriever import RecallHit
 from clio.memory.retrieval.scoring import FUSIONS, Fusion
 from clio.memory.store.record import Kind, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
-from clio.memory.vectors.minilm import MiniLmEmbedder
+from clio.memory.vectors.model_embedders import MiniLmEmbedder
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 

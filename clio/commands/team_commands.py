@@ -49,7 +49,7 @@ def describe_visible_password(words: Sequence[str]) -> str:
 
 
 def _with_database(given: ParsedArguments, work: "Callable[[Database], T]") -> T:
-    from clio.memory.database.schema import migrate
+    from clio.memory.database.connection import migrate
 
     database = open_database(given.options.get("--database", ""))
     try:
@@ -107,7 +107,7 @@ def show_status(ctx: CommandContext, argument: str) -> CommandResult:
 
 def manage_tokens(ctx: CommandContext, argument: str) -> CommandResult:
     """Add, list or revoke the tokens of members."""
-    from clio.memory.database.members import add_member, list_members, revoke_member
+    from clio.memory.database.administration import add_member, list_members, revoke_member
 
     given = parse_options(argument, switches=("--read-only",), valued=("--database",))
     verb, names = (given.words[0] if given.words else "list"), given.words[1:]
@@ -152,8 +152,7 @@ def manage_tokens(ctx: CommandContext, argument: str) -> CommandResult:
 
 def import_project(ctx: CommandContext, argument: str) -> CommandResult:
     """Add the memories of this project, or the user's own ones."""
-    from clio.memory.database.members import list_members
-    from clio.memory.database.transfer import import_records
+    from clio.memory.database.administration import import_records, list_members
 
     given = parse_options(argument, valued=("--database", "--own"))
     if given.words:
@@ -178,7 +177,7 @@ def import_project(ctx: CommandContext, argument: str) -> CommandResult:
 
 def export_memories(ctx: CommandContext, argument: str) -> CommandResult:
     """Write everything as files of clio's."""
-    from clio.memory.database.transfer import export_all
+    from clio.memory.database.administration import export_all
 
     given = parse_options(argument, valued=("--database",))
     if len(given.words) != 1:

@@ -23,9 +23,8 @@ from clio.entrypoints.mcp_http import (
 from clio.entrypoints.mcp_server import Answer, McpTool, call_tool, list_mcp_tools, redact_answer
 from clio.errors import ClioError, UsageError
 from clio.ids import new_id
-from clio.memory.database.connection import Database
-from clio.memory.database.members import MemberTokens, list_members
-from clio.memory.database.schema import migrate
+from clio.memory.database.administration import MemberTokens, list_members
+from clio.memory.database.connection import Database, migrate
 from clio.memory.database.search import TermStatistics
 from clio.memory.database.store import DatabaseMemory
 from clio.security.redaction.redactor import Redactor, build_redactor

@@ -30,7 +30,7 @@ from clio.memory.store.record import KEYED_NOTE, PROGRESS_KEY, PROJECT_KINDS, Hi
 from clio.memory.store.typed_store import Decide
 from clio.memory.styles.style_state import DIMENSIONS, intent_of
 from clio.memory.styles.styles import Styles
-from clio.memory.vectors.semantic_index import SemanticIndex
+from clio.memory.vectors.semantic_index import Documents, SemanticIndex
 from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.sessions.state import SessionLimit
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from clio.memory.team.share import Sharing
     from clio.memory.transcripts.session_search import SessionRecall
     from clio.memory.transcripts.session_text import Recall
-    from clio.memory.vectors.documents import Documents
 
 DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
@@ -542,7 +541,7 @@ class MemorySystem:
     # Documents
 
     @property
-    def documents(self) -> "Documents":
+    def documents(self) -> Documents:
         """Return the documents that the user added."""
         self.raise_if_off()
         return self._meaning.documents
@@ -704,10 +703,10 @@ def make_embedder(config: Config, env: Mapping[str, str]) -> Embedder:
         case "hashed":
             return HashedEmbedder()
         case "minilm":
-            from clio.memory.vectors.minilm import MiniLmEmbedder
+            from clio.memory.vectors.model_embedders import MiniLmEmbedder
 
             return MiniLmEmbedder(Path(config.embedding_folder).expanduser() if config.embedding_folder else None)
         case "endpoint":
-            from clio.memory.vectors.embedding_endpoint import make_endpoint_embedder
+            from clio.memory.vectors.model_embedders import make_endpoint_embedder
 
             return make_endpoint_embedder(config, env)

@@ -14,7 +14,7 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import clio.ui.turn_display
-from clio.memory.vectors.documents import Documents
+from clio.memory.vectors.semantic_index import Documents
 
 clio.ui.turn_display.SHOW_PROGRESS_AFTER_S = clio.ui.turn_display._REDRAW_PERIOD_S = 0.0
 read = Documents._embed_file

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clio.config.schema import Config
-from clio.memory.vectors.embedding_endpoint import make_embedding_server
+from clio.memory.vectors.model_embedders import make_embedding_server
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest
 from clio.providers.http_provider import HttpProvider

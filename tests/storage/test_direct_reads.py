@@ -58,7 +58,7 @@ READS_DIRECTLY = {
     "memory/statement_reader.py": "part of clio",
     "memory/team/folder.py": "without waiting",
     "memory/transcripts/query.py": "part of clio",
-    "memory/vectors/minilm.py": "a model of the user's",
+    "memory/vectors/model_embedders.py": "a model of the user's",
     "plugins/repositories.py": "examined before",
     "plugins/store.py": "opened to be written",
     "prompt_files.py": "part of clio",

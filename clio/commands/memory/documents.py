@@ -37,7 +37,7 @@ from clio.text.translation import mark, tr, tr_count
 from clio.tools.files.file_index import list_files
 
 if TYPE_CHECKING:
-    from clio.memory.vectors.documents import DocumentSource, SourceUpdate
+    from clio.memory.vectors.semantic_index import DocumentSource, SourceUpdate
 
 
 READING, SEARCHING = mark("reading documents"), mark("searching documents")

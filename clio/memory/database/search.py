@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, structs
 
-from clio.memory.database.schema import RANK, SEARCHED, STRENGTH, TIERS_PER_POINT
+from clio.memory.database.connection import RANK, SEARCHED, STRENGTH, TIERS_PER_POINT
 from clio.memory.store.record import MemoryRecord
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
@@ -381,7 +381,7 @@ def make_found(row: Iterable[Any], terms: frozenset[str] | None = None) -> Found
 
 
 def get_tier(strength: float) -> int:
-    """Return the tier of a memory, see `clio.memory.database.schema.SEARCHED`."""
+    """Return the tier of a memory, see `clio.memory.database.connection.SEARCHED`."""
     return math.floor(strength * TIERS_PER_POINT)
 
 

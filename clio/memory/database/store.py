@@ -18,8 +18,7 @@ from msgspec import structs
 
 from clio.errors import ToolRetry, UserError
 from clio.ids import new_id
-from clio.memory.database.connection import is_in_transaction
-from clio.memory.database.schema import LOCK_CLASS
+from clio.memory.database.connection import LOCK_CLASS, is_in_transaction
 from clio.memory.database.search import (
     Found,
     TermStatistics,

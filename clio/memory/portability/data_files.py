@@ -17,7 +17,7 @@ from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.notes import Notes
 from clio.memory.store.typed_store import FORMAT, Scope, Snapshot
-from clio.memory.vectors.documents import DOCUMENTS
+from clio.memory.vectors.semantic_index import DOCUMENTS
 from clio.messages import UserMessage
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from clio.memory.vectors.vector_index import NearRow, VectorIndex
 
 VERSION = 1
-DOCUMENT_LIST = "documents.json"
-"""The list of documents the user added. It is outside the cache folder, because it cannot be recomputed."""
 DATABASE_NAME = "vectors.db"
 BATCH = 64
 COMPACT_FROM = 1_000

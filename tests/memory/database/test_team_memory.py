@@ -7,21 +7,26 @@ from typing import Any
 
 import pytest
 
+import clio.memory.database.administration as members
 import clio.memory.database.connection as connection
-import clio.memory.database.members as members
-import clio.memory.database.schema as schema
+import clio.memory.database.connection as schema
 import clio.memory.database.search as search
 from clio.commands.team_commands import describe_visible_password
 from clio.entrypoints.mcp_http import CALLER, Caller
 from clio.entrypoints.mcp_server import Answer, call_tool
 from clio.entrypoints.team_server import TeamToolServer
 from clio.errors import ClioError, UsageError, UserError
-from clio.memory.database.connection import Database, parse_database_address
-from clio.memory.database.members import MemberTokens, add_member, list_members, revoke_member
-from clio.memory.database.schema import VERSION, migrate
+from clio.memory.database.administration import (
+    MemberTokens,
+    add_member,
+    export_all,
+    import_records,
+    list_members,
+    revoke_member,
+)
+from clio.memory.database.connection import VERSION, Database, migrate, parse_database_address
 from clio.memory.database.search import TermStatistics, make_query_for
 from clio.memory.database.store import PROJECT_OWNER, DatabaseMemory, DatabaseMemoryStore, Work
-from clio.memory.database.transfer import export_all, import_records
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope

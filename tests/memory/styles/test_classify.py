@@ -9,7 +9,7 @@ import pytest
 
 from clio.memory.styles.feedback import EXAMPLES, infer_reason
 from clio.memory.styles.trajectories import CATEGORIES, Category
-from clio.memory.vectors.minilm import PACKAGE, MiniLmEmbedder
+from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder
 from clio.text.embedding import EmbeddingFailed, HashedEmbedder, Row
 
 OF_EXAMPLE = {example: name for name, examples in EXAMPLES.items() for example in examples}

@@ -13,6 +13,6 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param != "numpy":
         if "graphs" in request.fixturenames:
             pytest.skip("a graph needs numpy")
-        for module in ("vector_index", "embedding_endpoint", "minilm"):
+        for module in ("vector_index", "model_embedders"):
             monkeypatch.setattr(f"clio.memory.vectors.{module}.load_numpy", raise_import_error)
     return request.param

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import CorruptDocument, UserError
-from clio.memory.vectors.documents import MAX_FILE_BYTES, TOKEN, Documents, split_document
+from clio.memory.vectors.semantic_index import MAX_FILE_BYTES, TOKEN, Documents, split_document
 from clio.memory.vectors.vector_store import VectorStore
 from clio.text.embedding import HashedEmbedder, compute_windows
 from tests.memory.vectors.support import Counting, Failing

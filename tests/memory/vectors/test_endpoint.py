@@ -15,7 +15,7 @@ import pytest
 from clio.config.schema import Config
 from clio.errors import ConfigError
 from clio.memory.system import make_embedder
-from clio.memory.vectors.embedding_endpoint import fit_dimensions, make_embedding_server
+from clio.memory.vectors.model_embedders import fit_dimensions, make_embedding_server
 from clio.memory.vectors.semantic_index import SemanticIndex
 from clio.messages import UserMessage
 from clio.text.embedding import EMBEDDING_DIMENSIONS, EmbeddingFailed, HashedEmbedder, embed_text
@@ -266,7 +266,7 @@ def test_turns_are_found_with_a_server_and_without_it_after_it_fails(serve: Serv
 
 
 def test_a_query_is_not_repeated_after_its_time_limit(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.memory.vectors.embedding_endpoint.QUESTION_TIMEOUT_S", 0.6)
+    monkeypatch.setattr("clio.memory.vectors.model_embedders.QUESTION_TIMEOUT_S", 0.6)
     server = serve(lambda body: (503, {}))
     with pytest.raises(EmbeddingFailed):
         make_embedder(config(server.url), {}).embed(["a text"])

@@ -54,7 +54,7 @@ def test_turns_and_documents_are_found_without_numpy(tmp_path: Path) -> None:
 import sys
 sys.modules["numpy"] = None
 from pathlib import Path
-from clio.memory.vectors.documents import Documents
+from clio.memory.vectors.semantic_index import Documents
 from clio.memory.vectors.vector_store import VectorStore
 from clio.text.embedding import HashedEmbedder
 from tests.memory.vectors.support import a_session, make_messages, turns

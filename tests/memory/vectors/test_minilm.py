@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.vectors.minilm import PACKAGE, MiniLmEmbedder, split_wordpiece_words
+from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder, split_wordpiece_words
 from clio.text.embedding import EmbeddingFailed
 
 WIDTH, INNER = 384, 64
