@@ -21,14 +21,12 @@ from clio.commands.command import (
 )
 from clio.commands.memory.memory_text import format_short_age, requires_memory
 from clio.errors import UsageError
-from clio.memory.styles.feedback import classify_complaint
-from clio.memory.styles.trajectories import CATEGORIES, Category
+from clio.memory.styles.feedback import CATEGORIES, Category, classify_complaint
 from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
-    from clio.memory.styles.feedback import Noted
+    from clio.memory.styles.feedback import Noted, Rating
     from clio.memory.styles.styles import Learned
-    from clio.memory.styles.trajectories import Rating
 
 
 SIGNS = {1: "+", 0: "0", -1: "−"}

@@ -18,7 +18,6 @@ from clio.config.loaded import LoadedConfig
 from clio.config.memory_seal import load_or_create_key, seal_memory
 from clio.config.schema import Config
 from clio.errors import ClioError, StorageError, ToolFailed
-from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes, load_task_types
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, Briefing, Injected
@@ -35,7 +34,7 @@ from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.sessions.state import SessionLimit
 from clio.sessions.store import SessionStore
-from clio.storage.documents import load_cached, save_cached
+from clio.storage.documents import ErrorIsolation, load_cached, save_cached
 from clio.storage.files import make_ignored_folder
 from clio.text.embedding import Embedder, HashedEmbedder
 from clio.text.scoring import MAX_DISTANCE
@@ -479,8 +478,7 @@ class MemorySystem:
     def feedback(self) -> "Feedback":
         """Return the user's feedback on answers."""
         self.raise_if_off()
-        from clio.memory.styles.feedback import Feedback
-        from clio.memory.styles.trajectories import Trajectories
+        from clio.memory.styles.feedback import Feedback, Trajectories
 
         return Feedback(
             Trajectories(self._project / ".clio" / "trajectories.jsonl"),

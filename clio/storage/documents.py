@@ -1,4 +1,4 @@
-"""Versioned JSON documents shared by several clio processes, and small files of learned values."""
+"""Versioned JSON documents that several clio processes share; reading several files in spite of errors in one."""
 
 import errno
 import os
@@ -11,13 +11,14 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clio.errors import CorruptDocument, NewerDocument, StorageError
+from clio.errors import ClioError, CorruptDocument, NewerDocument, StorageError
 from clio.storage.files import make_folder, make_ignored_folder, read_regular, write_atomic
 from clio.storage.locks import FileLock, error_cause
 from clio.text.json_data import decode_json
 from clio.text.translation import tr
 
 T = TypeVar("T", bound=Struct)
+_R = TypeVar("_R")
 Json = dict[str, Any]
 Migration = Callable[[Json], Json]
 
@@ -315,3 +316,39 @@ class LearnedFile(Generic[T]):
         if not self._has_noticed:
             self._has_noticed = True
             self._notice(sentence)
+
+
+class ErrorIsolation:
+    """Runs several parts one by one, so that an error in one does not affect the others.
+
+    It collects a sentence for the user about each part that failed.
+    """
+
+    def __init__(self) -> None:
+        self.left_out: list[str] = []
+
+    def run(self, what: str, part: Callable[[], _R], default: _R) -> _R:
+        """Return the result of a part; `default` and a collected message if it fails.
+
+        what: the part with its verb, such as "notes are", for the message "notes are left out: …".
+        """
+        # A damaged file has been moved aside when CorruptDocument is raised, so the second attempt finds no file.
+        for _ in range(2):
+            try:
+                return part()
+            except CorruptDocument as error:
+                self.add_message(str(error))
+            except (ClioError, OSError) as error:  # includes TimeoutError, for a lock that is never released
+                self.add_message(tr("{what} left out: {error_cause}", what=what, error_cause=error_cause(error)))
+                break
+        return default
+
+    def take_messages(self) -> list[str]:
+        """Return the messages collected since the last call."""
+        messages, self.left_out = self.left_out, []
+        return messages
+
+    def add_message(self, sentence: str) -> None:
+        """Add a message, unless it is already in the list."""
+        if sentence not in self.left_out:
+            self.left_out.append(sentence)

@@ -36,8 +36,7 @@ LATE = """
     store.deduplication store.ltm_objects
     store.ltm_store store.notes store.versions styles.feedback styles.selection team.knowledge
     team.share transcripts.index transcripts.session_search transcripts.session_text
-    vectors.documents
-    vectors.embedding_endpoint vectors.minilm vectors.vector_index
+    vectors.model_embedders vectors.vector_index
 """.split()
 
 

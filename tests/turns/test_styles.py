@@ -16,9 +16,9 @@ import pytest
 
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
+from clio.memory.styles.feedback import Trajectories
 from clio.memory.styles.selection import load_built_in_styles
 from clio.memory.styles.styles import Styles
-from clio.memory.styles.trajectories import Trajectories
 from tests.support.chat_server import Recorded, text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness

@@ -80,6 +80,7 @@ _WRAPPERS: dict[tuple[str, ...], int] = {
     ("pipenv", "run"): 2,
     ("pdm", "run"): 2,
     ("hatch", "run"): 2,
+    ("rye", "run"): 2,
     ("bundle", "exec"): 2,
     ("pnpm", "exec"): 2,
     ("python", "-m"): 2,
@@ -89,6 +90,8 @@ _WRAPPERS: dict[tuple[str, ...], int] = {
     ("sudo",): 1,
     ("env",): 1,
     ("time",): 1,
+    ("command",): 1,
+    ("timeout",): 2,
 }
 
 
@@ -159,6 +162,9 @@ def _command(words: list[str], writes: bool) -> Command:
 
 def _strip_wrappers(words: tuple[str, ...]) -> tuple[str, ...]:
     while words:
+        if _ASSIGNMENT.fullmatch(words[0]):  # after `env`
+            words = words[1:]
+            continue
         skipped = _WRAPPERS.get(words[:2]) or _WRAPPERS.get(words[:1]) or 0
         if not skipped or len(words) <= skipped:
             break

@@ -41,7 +41,7 @@ from clio.memory.consolidation.tidying import Tidying
 from clio.memory.store.change_log import LOG_NAME
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import AssertedBy
-from clio.memory.styles.trajectories import Trajectories
+from clio.memory.styles.feedback import Trajectories
 from clio.memory.transcripts.session_text import MEMORY_TOOL
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage, is_turn_start
 from clio.prompt_files import fill_prompt

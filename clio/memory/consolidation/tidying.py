@@ -21,7 +21,7 @@ from clio.memory.store.record import (
     get_kind_label,
 )
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.styles.trajectories import Trajectories
+from clio.memory.styles.feedback import Trajectories
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
 from clio.storage.files import get_stamp
 from clio.storage.locks import FileLock

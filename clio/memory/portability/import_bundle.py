@@ -57,8 +57,8 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_store import JournalLine, Scope, TypedStore
 from clio.memory.store.versions import EndedVersion, make_ended_change
+from clio.memory.styles.feedback import RatingLine, Trajectories
 from clio.memory.styles.style_state import FORMAT, StyleState
-from clio.memory.styles.trajectories import RatingLine, Trajectories
 from clio.storage.documents import load_document, update_document
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines

@@ -11,7 +11,6 @@ from typing import cast
 from msgspec import Struct, structs
 
 from clio.errors import ClioError, UserError
-from clio.memory.error_isolation import ErrorIsolation
 from clio.memory.retrieval.evidence import extract_passage
 from clio.memory.retrieval.scoring import (
     LAYERS,
@@ -41,6 +40,7 @@ from clio.memory.transcripts.query import ONLY_ASKS, classify_message, says_noth
 from clio.memory.transcripts.session_search import SessionRecall
 from clio.memory.transcripts.session_text import Recall
 from clio.memory.vectors.semantic_index import SemanticIndex
+from clio.storage.documents import ErrorIsolation
 from clio.text.formatting import format_count
 from clio.text.translation import tr
 from clio.text.vocabulary import stem_word, tokenize

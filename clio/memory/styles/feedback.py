@@ -1,11 +1,11 @@
-"""Find how the user liked an answer, and update the response styles from it.
+"""Store how the user liked answers, find it out, and update the response styles from it.
 
+`.clio/trajectories.jsonl` has the turns and their ratings; a later rating of the same source replaces the earlier one.
 Signals are ratings in words, the next message, passing tests, and reverted work.
 """
 
 import math
 import re
-import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,52 +15,206 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import UserError
+from clio.memory.consolidation.experiences import parse_commands
+from clio.memory.preferences.rule_files import RuleSection
 from clio.memory.styles.styles import Learned, Styles
-from clio.memory.styles.trajectories import (
-    CATEGORIES,
-    Category,
-    Rated,
-    Rating,
-    Source,
-    Trajectories,
-    Trajectory,
-)
 from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage, is_turn_start
 from clio.sessions.session import Session
 from clio.sessions.side_effects import find_side_effects
 from clio.sessions.state import to_one_line
 from clio.sessions.store import SessionStore
+from clio.storage.files import make_ignored_folder, write_atomic
+from clio.storage.jsonl import append_lines, back_up_damaged_file, read_last_lines, read_lines
+from clio.storage.locks import FileLock
 from clio.text.embedding import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
+from clio.text.scoring import DAY_S
 from clio.text.translation import tr
+
+Category = Literal["too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info"]
+CATEGORIES: tuple[Category, ...] = ("too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info")
+Source = Literal["you", "undo", "words", "tests", "revert"]
+"""Source of a rating: the user, or a signal: an undo, the next message, a test that passes, a revert."""
+_TAIL_BYTES = 65_536
+"""Size of the end of the file that is read to find the latest turn."""
+
+
+class Trajectory(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
+    """A turn. message: id of its first message; bucket: its context; question: start of that message, ≤ 80 chars."""
+
+    message: str
+    session: str
+    at: float
+    question: str = ""
+    bucket: str = ""
+    style: str = ""
+    explored: bool = False
+    status: str = ""
+
+
+class Rating(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="rating"):
+    """A rating of a turn. reward: −1, 0 or 1; weight: 1.0 from the user, less from a signal.
+
+    A later rating replaces the earlier one of the same source; if it is `withdrawn`, that source has no rating.
+    """
+
+    message: str
+    at: float
+    reward: int
+    weight: float = 1.0
+    source: Source = "you"
+    reason: Category | None = None
+    text: str = ""
+    note: str = ""
+    withdrawn: bool = False
+
+
+RatingLine = Trajectory | Rating
+
+
+class Rated(Struct, frozen=True, kw_only=True):
+    """A turn with the latest rating of each source, the oldest first."""
+
+    turn: Trajectory
+    ratings: tuple[Rating, ...] = ()
+
+    @property
+    def reward(self) -> float:
+        """Sum of the weighted ratings; negative if the user disliked the answer."""
+        return sum(rating.reward * rating.weight for rating in self.ratings)
+
+
+class Retained(Struct, frozen=True, kw_only=True):
+    """Number of turns that stayed, were archived, and were deleted from the archive."""
+
+    kept: int = 0
+    archived: int = 0
+    deleted: int = 0
+
+
+class Trajectories:
+    """The rated turns of one project and their archive. Several processes may append.
+
+    Methods may raise OSError and TimeoutError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.archive = path.with_suffix(".archive.jsonl")
+
+    def add(self, *lines: RatingLine) -> None:
+        """Append lines; they are on disk when this returns."""
+        make_ignored_folder(self.path.parent, self.path.parent)
+        with self._lock():
+            append_lines(self.path, map(msgspec.json.encode, lines))
+
+    def all(self) -> list[Rated]:
+        """Return all turns with their ratings, the oldest first. Lines that cannot be parsed are skipped."""
+        return _fold_lines(_decode_lines(read_lines(self.path).lines))
+
+    def last(self) -> Rated | None:
+        """Return the latest turn. Reads only the end of the file if it contains the turn."""
+        for lines in (read_last_lines(self.path, _TAIL_BYTES), read_lines(self.path).lines):
+            if found := _fold_lines(_decode_lines(lines)):
+                return found[-1]
+        return None
+
+    def find(self, message: str) -> Rated | None:
+        """Return the turn that began with the message with this id, or None."""
+        return next((rated for rated in self.all() if rated.turn.message == message), None)
+
+    def rewards(self) -> dict[str, float]:
+        """Return the reward of each rated turn, by the id of its first message."""
+        return {rated.turn.message: rated.reward for rated in self.all() if rated.ratings}
+
+    def retain(self, now: float) -> Retained:
+        """Archive unrated turns after 90 days and delete them from the archive after 365; rated turns stay."""
+        if not (self.path.exists() or self.archive.exists()):
+            return Retained()
+        from clio.text.consolidate import decide_retention
+
+        with self._lock():
+
+            def decide(rated: Rated, *, archived: bool) -> str:
+                return decide_retention((now - rated.turn.at) / DAY_S, bool(rated.ratings), archived=archived)
+
+            kept, archived = list[Rated](), list[Rated]()
+            for turn in self.all():
+                (kept if decide(turn, archived=False) == "kept" else archived).append(turn)
+            old = _fold_lines(_decode_lines(read_lines(self.archive).lines))
+            remaining = [turn for turn in old if decide(turn, archived=True) != "deleted"]
+            result = Retained(kept=len(kept), archived=len(archived), deleted=len(old) - len(remaining))
+            if archived or result.deleted:
+                back_up_damaged_file(self.path)
+                back_up_damaged_file(self.archive)
+                # The archive first: after a crash in between, a turn is in both files, not in none.
+                _write_rated(self.archive, {turn.turn.message: turn for turn in (*remaining, *archived)}.values())
+                _write_rated(self.path, kept)
+        return result
+
+    def _lock(self) -> FileLock:
+        return FileLock(self.path.with_name(self.path.name + ".lock"))
+
+
+def _decode_lines(lines: Iterable[bytes]) -> Iterable[RatingLine]:
+    for line in lines:
+        try:
+            yield decode_json(line, type=RatingLine)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue  # an incomplete or unknown line: it loses the rating of one turn, never a memory
+
+
+def _fold_lines(lines: Iterable[RatingLine]) -> list[Rated]:
+    """Return the turns of lines in order of time, each with the latest rating of each source."""
+    turns: dict[str, Trajectory] = {}
+    ratings: dict[str, dict[str, Rating]] = {}
+    for line in lines:
+        if isinstance(line, Trajectory):
+            turns[line.message] = line
+        else:
+            ratings.setdefault(line.message, {}).pop(line.source, None)
+            ratings[line.message][line.source] = line
+    return [
+        Rated(turn=turn, ratings=tuple(rating for rating in ratings.get(id, {}).values() if not rating.withdrawn))
+        for id, turn in turns.items()
+    ]
+
+
+def _write_rated(path: Path, turns: Iterable[Rated]) -> None:
+    lines = [line for rated in turns for line in (rated.turn, *rated.ratings)]
+    write_atomic(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+
 
 MAX_WORDS_CHARS = 300
 MIN_SIMILARITY = 0.6
 
-# In this order, because "not enough detail", said of a short answer, names "detail" too.
-_CATEGORY_PHRASES: Mapping[Category, str] = {
-    "too_brief": r"too (?:short|brief|terse|curt|little)|not enough|more (?:detail|details|depth|explanation|context)|"
-    r"elaborate|expand|explain (?:more|further|why)|go deeper|incomplete|missing (?:detail|details|steps)|lacks?",
-    "too_verbose": r"too (?:long|verbose|wordy|much|many|chatty|detailed)|tl;?dr|concise|shorter|brief(?:er|ly)|"
-    r"verbose|rambl\w*|get to the point|long[- ]winded|less (?:text|words|detail)|wall of text|cut (?:it|the)|in short",
-    "not_helpful": r"not (?:helpful|useful|what i|answer\w*|relevant)|(?:doesn't|does not|didn't|did not|won't) (?:"
-    r"help|answer|work|address)|unhelpful|useless|irrelevant|off[- ]topic|missed the point|beside the point|no help",
-    "incorrect_info": r"wrong|incorrect|inaccurate|outdated|out of date|not (?:true|right|correct)|false|untrue|"
-    r"mistaken|made (?:that|this|it) up|hallucinat\w*|no such|doesn't exist|does not exist|error in",
-    "wrong_tone": r"too (?:formal|casual|friendly|informal|stiff|cold|harsh|rude|cheerful|enthusiastic)|tone|rude|"
-    r"condescending|patroni[sz]ing|robotic|sarcastic|unprofessional|polite|emoji\w*|stop apologi[sz]ing|sycophan\w*",
-}
-_CATEGORY_PATTERNS: Mapping[Category, re.Pattern[str]] = {
-    name: re.compile(rf"(?<!\w)(?:{phrases})(?!\w)") for name, phrases in _CATEGORY_PHRASES.items()
+
+class _Tables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of `feedback.json`.
+
+    Attributes:
+        complaints: by category, alternatives of a regular expression for English complaints. The order matters,
+            because "not enough detail", said of a short answer, names "detail" too.
+        openings: patterns of the first words of a message that praise or refuse the answer before it.
+        examples: complaints of each category, in other words than `complaints`.
+    """
+
+    complaints: dict[Category, tuple[str, ...]]
+    openings: RuleSection
+    examples: dict[Category, tuple[str, ...]]
+
+
+_TABLES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Tables)
+_COMPLAINTS: Mapping[Category, re.Pattern[str]] = {
+    name: re.compile(rf"(?<!\w)(?:{'|'.join(phrases)})(?!\w)") for name, phrases in _TABLES.complaints.items()
 }
 
 
 def classify_complaint(text: str) -> Category | None:
     """Return the reason for a complaint by its English phrases, or None."""
     words = " ".join(text.replace("’", "'").casefold().split())
-    return next((name for name, pattern in _CATEGORY_PATTERNS.items() if pattern.search(words)), None)
+    return next((name for name, pattern in _COMPLAINTS.items() if pattern.search(words)), None)
 
 
 def check_rating_text(text: str) -> str:
@@ -75,10 +229,7 @@ def filter_similar(similarities: Mapping[str, float], threshold: float = MIN_SIM
     return {name: value for name, value in similarities.items() if value >= threshold}
 
 
-EXAMPLES: Mapping[Category, tuple[str, ...]] = decode_json(
-    Path(__file__).with_name("complaints.json").read_bytes(), type=dict[Category, tuple[str, ...]]
-)
-"""Complaints of each category, in other words than `_CATEGORY_PHRASES`."""
+EXAMPLES: Mapping[Category, tuple[str, ...]] = _TABLES.examples
 _MIN_SPREAD = 0.01
 """Lower bound of the difference between `own_cosine` and `other_cosine`, which is a divisor."""
 
@@ -163,12 +314,6 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return math.fsum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
-_OPERATORS = frozenset(("&&", "||", ";", "|", "&", "|&", "(", ")", ";;"))
-_LAUNCHERS = [
-    tuple(prefix.split())
-    for prefix in "uv run|poetry run|pipenv run|pdm run|hatch run|rye run|bundle exec|python -m|python3 -m|"
-    "npx|bunx|time|env|sudo|command".split("|")
-]
 _CHECK_PROGRAMS = frozenset(
     "pytest py.test unittest nose2 tox nox jest vitest mocha ava playwright cypress rspec phpunit phpstan ctest bats "
     "prove ruff mypy pyright pylint flake8 eslint tsc biome shellcheck clippy golangci-lint rubocop pre-commit".split()
@@ -199,36 +344,13 @@ _RUNNERS_OF_NAMED_TASKS = frozenset(("npm", "pnpm", "yarn", "bun", "make", "just
 _INTERPRETERS = frozenset(("python", "python3", "node", "ruby", "php", "bash", "sh"))
 
 
-def split_simple_commands(line: str) -> list[tuple[tuple[str, ...], str]]:
-    """Return the simple commands of a line, each with the operator after it or ""; none if it cannot be parsed."""
-    lexer = shlex.shlex(line.replace("\n", " ; "), posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    found: list[tuple[tuple[str, ...], str]] = []
-    words: list[str] = []
-    try:
-        for token in lexer:
-            if token in _OPERATORS:
-                found.append((tuple(words), token))
-                words = []
-            else:
-                words.append(token)
-    except ValueError:  # a quote without its end
-        return []
-    return [(words, ending) for words, ending in (*found, (tuple(words), "")) if words]
-
-
 def find_checks(line: str) -> frozenset[str]:
     """Return the tests and checks that determine the line's exit code, such as {"pytest"} or {"make test"}.
 
     Empty for "pytest | tail" or "pytest; ls", where another command determines it.
     """
-    commands = split_simple_commands(line)
-    found: set[str] = set()
-    for place, (words, _) in enumerate(commands):
-        name = _name_check(words)
-        if name and all(ending in ("&&", "") for _, ending in commands[place:]):
-            found.add(name)
-    return frozenset(found)
+    names = (_name_check(command.core) for command in parse_commands(line) if command.sure)
+    return frozenset(filter(None, names))
 
 
 def is_reverted(line: str, changed: Iterable[str], commits: Sequence[str]) -> bool:
@@ -239,7 +361,7 @@ def is_reverted(line: str, changed: Iterable[str], commits: Sequence[str]) -> bo
         commits: abbreviated hashes.
     """
     files = tuple(changed)
-    return any(_is_reverting(_strip_launchers(words), files, commits) for words, _ in split_simple_commands(line))
+    return any(_is_reverting(command.core, files, commits) for command in parse_commands(line))
 
 
 def _is_reverting(words: Sequence[str], files: Sequence[str], commits: Sequence[str]) -> bool:
@@ -263,7 +385,7 @@ def _is_reverting(words: Sequence[str], files: Sequence[str], commits: Sequence[
 
 def _touches(paths: Sequence[str], files: Sequence[str]) -> bool:
     """Whether any of the paths is one of the files, or a directory that contains one."""
-    cleaned = [path.removeprefix("./").rstrip("/") for path in paths]
+    cleaned = [path.strip("\"'").removeprefix("./").rstrip("/") for path in paths]
     return any(
         path in (".", "*", ":/", "") or file == path or file.endswith("/" + path) or file.startswith(path + "/")
         for path in cleaned
@@ -278,10 +400,7 @@ def _is_same_commit(word: str, commits: Sequence[str]) -> bool:
 
 def _name_check(words: Sequence[str]) -> str:
     """Return the name of the test or check that a simple command runs; "" for any other command."""
-    words = _strip_launchers(words)
-    if not words:
-        return ""
-    name = words[0].rsplit("/", 1)[-1]
+    name = words[0] if words else ""
     if name in _CHECK_PROGRAMS:
         return name
     if name in _INTERPRETERS:
@@ -297,77 +416,14 @@ def _name_check(words: Sequence[str]) -> str:
     return f"{name} {task}" if task and (named or task in _TASK_RUNNERS[name].split()) else ""
 
 
-def _strip_launchers(words: Sequence[str]) -> Sequence[str]:
-    """Return a command without prefixes that only start it: assignments, `uv run`, `python -m`, `timeout 60`."""
-    while words:
-        name = words[0].rsplit("/", 1)[-1]
-        if "=" in name and not name.startswith("="):
-            words = words[1:]
-            continue
-        if name == "timeout" and len(words) > 2:
-            words = words[2:]
-            continue
-        launcher = next((prefix for prefix in _LAUNCHERS if (name, *words[1 : len(prefix)]) == prefix), None)
-        if launcher is None:
-            return words
-        words = words[len(launcher) :]
-    return words
-
-
 Verdict = Literal["refused", "praised"]
 _OPENING_CHARS = 160
-_END_OF_PHRASE = r"(?=\s*(?:[,.!?;:…]|\s[-–—]|$|\n))"
-
 # "no" alone refuses an answer, unless clio asked something.
-_BARE_NO = LazyRegex(
-    r"(?:no+|nope|nah|nein|nee|non)(?: (?:man|dude|wait|bro))?(?=\s*(?:[,.!;…]|\s[-–—]))"
-    r"(?!\W+(?:thank|thanks|problem|worries|rush|need|danke|merci|gracias)\b)"
-)
-_REFUSAL = LazyRegex(
-    r"(?:(?:no+|nope|nein|non)\W+)?(?:"
-    r"(?:that|this|it)(?:'s| is| was| looks| seems)(?: still| just| plain| completely| totally| all)? "
-    r"(?:not (?:right|correct|it|true|what|how|the (?:right|best|one)|at all)|wrong|incorrect|"
-    r"false|nonsense|garbage)\b|"
-    r"(?:that|this|it) (?:isn't|wasn't|ain't) (?:right|correct|it|true|what|how|the (?:right|best|one))\b|"
-    r"(?:that|this|it) (?:did not|didn't) (?:work|help|fix|change anything|solve)\b|"
-    rf"(?:wrong|incorrect|totally wrong|completely wrong){_END_OF_PHRASE}|"
-    r"wrong (?:file|one|way|place|function|branch|approach)\b|"
-    r"still (?:wrong|broken|failing|fails|not (?:working|right|fixed|what))\b|"
-    r"not (?:what|how|like) (?:i|that|this)\b|not (?:that|this) one\b|not (?:right|correct|good enough)\b|"
-    r"i (?:didn't|did not|never) (?:ask|want|say|tell|mean)\b|i (?:asked|told you|said)\b(?=.{0,80}\bnot\b)|"
-    r"you (?:misunderstood|broke|missed the point|got (?:it|that|this) wrong|ignored)\b|"
-    r"(?:please )?(?:revert|undo|roll ?back)(?: (?:that|this|it|those|these|them|your|all|everything|both|the last)\b|"
-    rf"{_END_OF_PHRASE})|take (?:that|it|this) back\b|(?:put|change) (?:it|that|them) back\b|don't do (?:that|this)\b|"
-    r"(?:das|es) (?:ist|war) (?:falsch|nicht (?:richtig|was))|das stimmt nicht\b|falsch\b|"
-    r"what are you talking about\b|mach das (?:wieder )?rückgängig\b|"
-    r"c'est (?:faux|pas (?:ça|correct|ce que))|ce n'est pas (?:ça|correct|ce que)|annule (?:ça|cela)\b|"
-    r"(?:eso )?(?:está mal|no es (?:lo que|correcto))|deshaz (?:eso|esto)\b"
-    r")"
-)
-_PRAISE = (
-    r"perfect|excellent|awesome|amazing|brilliant|fantastic|wonderful|superb|great|nice|cool|lovely|beautiful|"
-    r"exactly(?: right| what i (?:wanted|needed|meant))?|spot on|well done|lgtm|ty|love it|much better|"
-    r"(?:good|great|nice|excellent|fantastic) (?:job|work|one|stuff|catch|answer|idea|point)|"
-    r"looks (?:good|great|perfect|right)|i (?:love|like) (?:it|this|that)|"
-    r"(?:that|this|it)(?:'s| is) (?:perfect|great|excellent|exactly (?:it|right|what i (?:wanted|needed|meant))|"
-    r"much better|better|it)|"
-    r"(?:that|this|it)(?: now)? (?:works?|worked|helps?|helped|did it|fixed it)"
-    r"(?: (?:great|perfectly|well|now|fine|a lot))?|"
-    r"works (?:great|perfectly|now|well|like a charm|fine)|"
-    r"vielen dank|perfekt|super|prima|klasse|parfait|génial|perfecto|genial"
-)
-_THANKS = r"(?:many |vielen |okay |ok )?(?:thanks|thank you|thx|danke|merci|gracias)\b(?! to\b)"
-_PRAISE_PATTERN = LazyRegex(
-    rf"(?:(?:oh|ah|wow|yes|yeah|yep|ok|okay|ja|oui|sí)\W+)?(?:{_THANKS}|(?:{_PRAISE})(?:\W{{1,3}}{_THANKS}|{_END_OF_PHRASE}))"
-)
-_THANKS_PATTERN = LazyRegex(_THANKS)
+_BARE_NO, _REFUSAL = _TABLES.openings.pattern("bare_no"), _TABLES.openings.pattern("refusal")
+_PRAISE, _THANKS = _TABLES.openings.pattern("praise"), _TABLES.openings.pattern("thanks")
 # "great, it broke again", "perfect. Now the tests fail": such words in the same or the next sentence cancel the praise.
-_NEGATED = LazyRegex(
-    r"\b(?:but|however|except|although|though|unfortunately|sadly|yet|still|again|instead|broke|broken|breaks?|"
-    r"fail(?:s|ed|ing|ure)?|errors?|crash\w*|wrong|worse|worst|nothing|never|useless|slow\w*|bugs?|not|no|aber|"
-    r"mais|pero|leider)\b|n't\b"
-)
-_SENTENCE = LazyRegex(r"\n|(?<=[.!?])\s")
+_NEGATED = _TABLES.openings.pattern("negated")
+_SENTENCE = re.compile(r"\n|(?<=[.!?])\s")
 
 
 def infer_verdict(text: str, *, after_question: bool) -> Verdict | None:
@@ -380,11 +436,11 @@ def infer_verdict(text: str, *, after_question: bool) -> Verdict | None:
     opening = "\n".join(lines).replace("’", "'").casefold()
     if _REFUSAL.match(opening) or (not after_question and _BARE_NO.match(opening)):
         return "refused"
-    if not _PRAISE_PATTERN.match(opening):
+    if not _PRAISE.match(opening):
         return None
     first, *rest = _SENTENCE.split(opening, maxsplit=2)
     # Thanks are not ironic, and the next sentence may be a new request about an error: only the first one counts.
-    examined = first if _THANKS_PATTERN.search(first) else " ".join([first, *rest[:1]])
+    examined = first if _THANKS.search(first) else " ".join([first, *rest[:1]])
     return None if _NEGATED.search(examined) else "praised"
 
 

@@ -14,7 +14,7 @@ from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.styles.trajectories import Rating, Trajectories, Trajectory
+from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, Message, UserMessage
 from clio.sessions.store import FOREIGN_NOTICE

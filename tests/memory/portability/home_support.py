@@ -12,8 +12,8 @@ from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft, Provenance
+from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.memory.styles.style_state import StyleFile
-from clio.memory.styles.trajectories import Rating, Trajectories, Trajectory
 from clio.storage.files import make_folder
 from clio.text.bandit import PREFERENCE_DIMENSIONS
 

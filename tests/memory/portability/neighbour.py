@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from clio.memory.store.record import MemoryDraft
+from clio.memory.styles.feedback import Trajectories
 from clio.memory.styles.style_state import StyleFile
-from clio.memory.styles.trajectories import Trajectories
 from tests.memory.portability.home_support import BY_USER, MemoryHome
 
 

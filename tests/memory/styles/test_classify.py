@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.styles.feedback import EXAMPLES, infer_reason
-from clio.memory.styles.trajectories import CATEGORIES, Category
+from clio.memory.styles.feedback import CATEGORIES, EXAMPLES, Category, infer_reason
 from clio.memory.vectors.model_embedders import PACKAGE, MiniLmEmbedder
 from clio.text.embedding import EmbeddingFailed, HashedEmbedder, Row
 

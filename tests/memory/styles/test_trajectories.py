@@ -3,7 +3,7 @@
 import multiprocessing
 from pathlib import Path
 
-from clio.memory.styles.trajectories import Rating, Trajectories, Trajectory
+from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.text.scoring import DAY_S
 
 NOW = 1_780_000_000.0
