@@ -25,7 +25,7 @@ from clio.errors import UserError
 from clio.memory.consolidation.consolidation import Report
 from clio.memory.consolidation.learner import find_statements, save_statements
 from clio.memory.consolidation.runner import run_consolidation
-from clio.memory.retrieval.why import WhyItem
+from clio.memory.retrieval.scoring import WhyItem
 from clio.memory.store.record import PROJECT_KINDS, AssertedBy, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, ChangedFile, Fragment, SideEffects, ToolCall, ToolMessage, UserMessage

@@ -21,8 +21,8 @@ from clio.errors import ClioError, StorageError, ToolFailed
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import TaskTypes, load_task_types
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, Briefing, Injected
+from clio.memory.retrieval.scoring import WhyReport, report_project_memory
 from clio.memory.retrieval.turn_memory import TurnMemory, saved_fragment
-from clio.memory.retrieval.why import WhyReport, report_project_memory
 from clio.memory.store.change_log import Change, Position, ScopeLogs, list_marked, new_change
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import KEYED_NOTE, PROGRESS_KEY, PROJECT_KINDS, Hit

@@ -8,7 +8,7 @@ import pytest
 from clio.commands.command import LongWork, WorkControl
 from clio.commands.registry import complete_command_line, run_command
 from clio.errors import UserError
-from clio.memory.retrieval.why import WhyItem, WhyReport
+from clio.memory.retrieval.scoring import WhyItem, WhyReport
 from clio.storage.documents import save_cached
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.recalled import recalled_lines

@@ -48,7 +48,7 @@ from clio.errors import ClioError, UsageError
 from clio.memory.preferences.preferences import HARD_LIMITS
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.retrieval.retriever import RecallHit
-from clio.memory.retrieval.why import WhyItem, WhyReport
+from clio.memory.retrieval.scoring import WhyItem, WhyReport
 from clio.memory.store.record import (
     ALL_KINDS,
     KEYED_NOTE,

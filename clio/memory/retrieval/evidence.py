@@ -1,6 +1,7 @@
-"""Compare a question with a text by their words, and extract the part of a long text that fits the question best.
+"""Measure how well a text fits a question by their words, and extract the part of a long text that fits it best.
 
-Pure functions. A text is given as the set of its word stems (`extract_text_stems`).
+`TextMatcher` compares the texts of one search with its question. Pure functions; a text is given as the set of its word
+stems (`extract_text_stems`).
 """
 
 import math
@@ -12,6 +13,7 @@ from itertools import pairwise, takewhile
 
 from msgspec import Struct, structs
 
+from clio.text.formatting import split_passages
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import (
     FILLER_WORDS,
@@ -25,6 +27,8 @@ from clio.text.vocabulary import (
     is_misspelling,
     is_question,
     is_request_term,
+    is_stop_word_stem,
+    parse_question_words,
     shorten_question,
     split_identifiers,
     stem_word,
@@ -160,12 +164,12 @@ def extract_text_stems(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4_096)
-def extract_all_stems(text: str) -> frozenset[str]:
+def _extract_all_stems(text: str) -> frozenset[str]:
     """Return the stems of all words of a text, also of stop words, and of the parts of identifiers in it."""
     return extract_text_stems(text).union(map(stem_word, tokenize(text)))
 
 
-def weigh_question(
+def _weigh_question(
     question: str, words: Sequence[QuestionWord], bags: Sequence[frozenset[str]], transcribed: Transcribed
 ) -> Question:
     """Return the question with words weighted by how few texts contain them.
@@ -211,7 +215,7 @@ def weigh_question(
     )
 
 
-def find_evidence(
+def _find_evidence(
     question: Question, text: str, bag: frozenset[str], keywords: Sequence[str], *, is_whole: bool
 ) -> Evidence:
     """Return what the question has in common with a text or its keywords.
@@ -254,8 +258,8 @@ def _is_enough_unnamed(question: Question, found: Evidence, bag: frozenset[str],
     if not keywords:
         return not is_single or question.unknown < 2 or found.words >= _ENOUGH_ONE_WORD
     if len(question.words) == 1:
-        return not asks_for_meaning(question)
-    if has_names(keywords):
+        return not _asks_for_meaning(question)
+    if _has_names(keywords):
         is_nearly_all = question.is_asking and not is_single and found.covered >= _ENOUGH_ASKED
         return is_nearly_all or (len(found.telling) > 1 and found.words >= _ENOUGH_UNNAMED)
     return found.words >= _ENOUGH_ASKED or not (is_single and _asks_about_unknown(question, bag, keywords))
@@ -274,12 +278,12 @@ def _asks_about_unknown(question: Question, bag: frozenset[str], keywords: Itera
     return question.unknown == 1 and not question.verb and not is_tagged
 
 
-def asks_for_meaning(question: Question) -> bool:
+def _asks_for_meaning(question: Question) -> bool:
     """Whether it asks what something is in general, as in "what is a wheel", and not about a certain one."""
     return question.is_asking and not frozenset(_ARTICLES).isdisjoint(question.tokens)
 
 
-def has_names(keywords: Iterable[str]) -> bool:
+def _has_names(keywords: Iterable[str]) -> bool:
     """Whether the keywords contain names of several words, and not only single words as tags."""
     return any(" " in keyword.strip() for keyword in keywords)
 
@@ -509,6 +513,115 @@ def _is_verb_only(question: Question, places: Sequence[int], significant: Sequen
     if len(places) > 1:
         return places[0] != verb
     return question.words[verb].is_common and not any(place != verb for place in significant)
+
+
+_ENOUGH_FOR_SEARCH = 0.5
+"""Share of a search query that is sufficient if a text contains two of its words, even if they are everyday words."""
+_ALIAS_EVIDENCE = 0.7
+"""Minimum evidence of a candidate if the query contains one of its keywords."""
+_CLOSENESS_SHARE, _EXACT_SHARE = 0.15, 0.05
+"""Shares of the evidence for words as close together as in the query, and for the query word for word."""
+_MAX_GAP_WORDS = 3
+_OF_USER = frozenset("i me my mine we us our".split())
+_QUOTED = re.compile(r'"([^"]+)"')
+
+
+class Fit(Struct, frozen=True, kw_only=True):
+    """How well a text fits the query.
+
+    Attributes:
+        share: the share of the query it contains, 0.0 to 1.0.
+        text: its best passage.
+        found: what it and the query have in common.
+        exact: it contains the query word for word.
+        enough: the fit is sufficient reason to recall the text.
+    """
+
+    share: float
+    text: str
+    found: Evidence = Evidence()
+    exact: bool = False
+    enough: bool = False
+
+
+class TextMatcher:
+    """Measures how well texts fit one query.
+
+    Args:
+        texts: together with `transcribed`, they determine how rare each word is.
+        is_search: the query was typed to search for something, so that everyday words count, too.
+
+    Attributes:
+        is_of_user: the query is about the user, because it contains "I", "my" or the like.
+        is_blank: it contains no usable word.
+    """
+
+    def __init__(self, query: str, texts: Iterable[str], transcribed: Transcribed, *, is_search: bool = False) -> None:
+        self._is_search = is_search
+        words = parse_question_words(query, keep_single=is_search)
+        # Only a query of one word can be a stop word; texts are then compared with their stop words.
+        is_stop_word = len(words) == 1 and is_stop_word_stem(words[0].stem)
+        self._extract_stems = _extract_all_stems if is_stop_word else extract_text_stems
+        bags = [self._extract_stems(text) for text in texts]
+        self._question = _weigh_question(query, words, bags, transcribed)
+        places = self._question.places
+        in_order = [places[root] for word in tokenize(query) if (root := stem_word(word)) in places]
+        self._pairs = [(first, second) for first, second in pairwise(in_order) if first != second]
+        self._words = tokenize(query)
+        self.is_of_user = not _OF_USER.isdisjoint(self._words)
+        self.is_blank = not self._question.words
+        self._phrases = [phrase for quoted in _QUOTED.findall(query) if (phrase := tokenize(quoted))]
+
+    def fit(self, text: str, keywords: Sequence[str] = (), *, whole: bool = False) -> Fit:
+        """Return the fit of a text's best passage of up to about 700 characters.
+
+        whole: the text is a single statement, such as a fact; then it also fits a long query that contains all of it.
+        """
+        best = Fit(share=0.0, text=text)
+        for piece in split_passages(text):
+            fit = self._fit_passage(piece, keywords, whole=whole)
+            if (fit.enough, fit.share) > (best.enough, best.share):
+                best = fit
+        return best
+
+    def _fit_passage(self, text: str, keywords: Sequence[str], *, whole: bool) -> Fit:
+        question = self._question
+        bag = self._extract_stems(text)
+        if question.places.keys().isdisjoint(bag) and not keywords:
+            return Fit(share=0.0, text=text)
+        found = _find_evidence(question, text, bag, keywords, is_whole=whole)
+        share = max(found.covered, found.words) if whole else found.covered
+        share = _ALIAS_EVIDENCE + (1.0 - _ALIAS_EVIDENCE) * share if found.alias else share
+        is_single = len(question.words) == 1
+        is_enough_for_search = self._is_search and (is_single or len(found.places) > 1) and share >= _ENOUGH_FOR_SEARCH
+        # For a text with a name that the query does not contain, `_find_evidence` has decided.
+        is_decided = (_asks_for_meaning(question) and bool(keywords)) if is_single else _has_names(keywords)
+        enough = found.enough or (is_enough_for_search and not is_decided)
+        words = tokenize(text) if enough else []
+        exact = enough and has_phrase(words, self._words)
+        closeness = 1.0 if exact else self._compute_closeness(words) if enough else 0.0
+        return Fit(
+            share=share * (1.0 - _CLOSENESS_SHARE - _EXACT_SHARE + _CLOSENESS_SHARE * closeness + _EXACT_SHARE * exact),
+            text=text,
+            found=found,
+            exact=exact and len(self._words) > 1,
+            enough=enough and all(has_phrase(words, phrase) for phrase in self._phrases),
+        )
+
+    def _compute_closeness(self, words: Sequence[str]) -> float:
+        """Return the share of adjacent words of the query that are near each other in the text, too."""
+        if not self._pairs:
+            return 1.0
+        at: dict[int, list[int]] = {}
+        for number, word in enumerate(words):
+            place = self._question.places.get(stem_word(word))
+            if place is not None:
+                at.setdefault(place, []).append(number)
+        near = sum(
+            any(abs(one - other) <= _MAX_GAP_WORDS for one in at.get(first, ()) for other in at.get(second, ()))
+            for first, second in self._pairs
+        )
+        return near / len(self._pairs)
 
 
 _WORD = re.compile(r"\S+")

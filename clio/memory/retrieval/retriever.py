@@ -18,10 +18,12 @@ from clio.memory.retrieval.scoring import (
     Fusion,
     Layer,
     Place,
+    Reason,
     Scored,
     Source,
     Transcribed,
     compute_meaning,
+    list_reasons,
     of_entry,
     of_note,
     of_record,
@@ -29,7 +31,6 @@ from clio.memory.retrieval.scoring import (
     rank,
 )
 from clio.memory.retrieval.turn_memory import of_document, of_near_turn
-from clio.memory.retrieval.why import Reason, list_reasons
 from clio.memory.store.memory_index import MemoryIndex, Ranked
 from clio.memory.store.memory_index import rank_records as seed_rank
 from clio.memory.store.memory_store import MemoryStore

@@ -4,32 +4,28 @@
 
 Evidence, 0.0 to 1.0, says how well the words, or a vector, fit the query. What differs between the sources is in the
 table `SOURCE_RULES`; each kind of memory becomes a `Candidate` by a function of its own, such as `of_record`.
+`list_reasons` says why a memory has its score, and `WhyReport` is the report of a turn for `/memory why`.
 Times are seconds since the epoch. Pure: no store is read here.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct
 
 from clio.memory.retrieval.evidence import (
     Engine,
-    Evidence,
+    Fit,
+    TextMatcher,
     Transcribed,
-    asks_for_meaning,
-    extract_all_stems,
     extract_text_stems,
-    find_evidence,
-    has_names,
-    weigh_question,
 )
-from clio.memory.retrieval.prompt_prefix import CORROBORATED, describe_trust
+from clio.memory.retrieval.prompt_prefix import CORROBORATED, Injected, describe_trust
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.record import NOTED_BY_MODEL, MemoryRecord, Provenance
-from clio.text.formatting import split_passages
+from clio.text.formatting import format_stored_time
 from clio.text.scoring import (
     DAY_S,
     MAX_DISTANCE,
@@ -38,7 +34,9 @@ from clio.text.scoring import (
     compute_rrf_score,
     decay_confidence,
 )
-from clio.text.vocabulary import has_phrase, is_stop_word_stem, parse_question_words, stem_word, tokenize
+from clio.text.translation import mark, tr, tr_count
+from clio.text.vocabulary import has_phrase, tokenize
+from clio.tokens import DEFAULT_RATIO, text_units
 
 if TYPE_CHECKING:
     from clio.memory.styles.styles import StyleView
@@ -150,8 +148,6 @@ def get_tier(candidate: Candidate) -> tuple[str, float]:
 Fusion = Literal["convex", "rrf"]
 FUSIONS: tuple[Fusion, ...] = get_args(Fusion)
 
-ENOUGH_FOR_SEARCH = 0.5
-"""Share of a search query that is sufficient if a text contains two of its words, even if they are everyday words."""
 MIN_COVERED = 0.3
 """Share of the query that a passage and its neighbours must contain, if these are two words. A session that is asked
 for may contain a single one: "where we chased that thing with the retries"."""
@@ -167,8 +163,6 @@ MIN_SHARE_OF_BEST, MIN_SHARE_OF_BEST_FOR_SEARCH = 0.6, 0.5
 """Minimum evidence as a share of the best candidate's: if there is a good answer, weak ones are left out."""
 MIN_SHARE_OF_BEST_PASSAGE = 0.2
 """The same for passages of sessions, which the transcript index has already selected by their context."""
-ALIAS_EVIDENCE = 0.7
-"""Minimum evidence of a candidate if the query contains one of its keywords."""
 VECTOR_SHARE = 0.2
 """Share of the vector in the evidence. A larger one lets a weak embedder lower candidates that fit by their words."""
 NEAR_FACTOR = 0.5
@@ -181,113 +175,10 @@ ONLY_ASKS = 0.7
 """Factor for a message that only asks something."""
 _MIN_FACTOR = 0.7
 """Recency and strength of 0.0: what is old or faded ranks lower but is still found."""
-_CLOSENESS_SHARE, _EXACT_SHARE = 0.15, 0.05
-"""Shares of the evidence for words as close together as in the query, and for the query word for word."""
-_MAX_GAP_WORDS = 3
 _MEASURED_PASSAGES = 8
 """Number of best passages of the transcript index whose fit is measured to compare sessions with other sources."""
 _NEIGHBOUR_FACTOR = 0.9
 """Factor for words of the query that are only near a passage, not in it."""
-_OF_USER = frozenset("i me my mine we us our".split())
-_QUOTED = re.compile(r'"([^"]+)"')
-
-
-class Fit(Struct, frozen=True, kw_only=True):
-    """How well a text fits the query.
-
-    Attributes:
-        share: the share of the query it contains, 0.0 to 1.0.
-        text: its best passage.
-        found: what it and the query have in common.
-        exact: it contains the query word for word.
-        enough: the fit is sufficient reason to recall the text.
-    """
-
-    share: float
-    text: str
-    found: Evidence = Evidence()
-    exact: bool = False
-    enough: bool = False
-
-
-class TextMatcher:
-    """Measures how well texts fit one query.
-
-    Args:
-        texts: together with `transcribed`, they determine how rare each word is.
-        is_search: the query was typed to search for something, so that everyday words count, too.
-
-    Attributes:
-        is_of_user: the query is about the user, because it contains "I", "my" or the like.
-        is_blank: it contains no usable word.
-    """
-
-    def __init__(self, query: str, texts: Iterable[str], transcribed: Transcribed, *, is_search: bool = False) -> None:
-        self._is_search = is_search
-        words = parse_question_words(query, keep_single=is_search)
-        # Only a query of one word can be a stop word; texts are then compared with their stop words.
-        is_stop_word = len(words) == 1 and is_stop_word_stem(words[0].stem)
-        self._extract_stems = extract_all_stems if is_stop_word else extract_text_stems
-        bags = [self._extract_stems(text) for text in texts]
-        self._question = weigh_question(query, words, bags, transcribed)
-        places = self._question.places
-        in_order = [places[root] for word in tokenize(query) if (root := stem_word(word)) in places]
-        self._pairs = [(first, second) for first, second in pairwise(in_order) if first != second]
-        self._words = tokenize(query)
-        self.is_of_user = not _OF_USER.isdisjoint(self._words)
-        self.is_blank = not self._question.words
-        self._phrases = [phrase for quoted in _QUOTED.findall(query) if (phrase := tokenize(quoted))]
-
-    def fit(self, text: str, keywords: Sequence[str] = (), *, whole: bool = False) -> Fit:
-        """Return the fit of a text's best passage of up to about 700 characters.
-
-        whole: the text is a single statement, such as a fact; then it also fits a long query that contains all of it.
-        """
-        best = Fit(share=0.0, text=text)
-        for piece in split_passages(text):
-            fit = self._fit_passage(piece, keywords, whole=whole)
-            if (fit.enough, fit.share) > (best.enough, best.share):
-                best = fit
-        return best
-
-    def _fit_passage(self, text: str, keywords: Sequence[str], *, whole: bool) -> Fit:
-        question = self._question
-        bag = self._extract_stems(text)
-        if question.places.keys().isdisjoint(bag) and not keywords:
-            return Fit(share=0.0, text=text)
-        found = find_evidence(question, text, bag, keywords, is_whole=whole)
-        share = max(found.covered, found.words) if whole else found.covered
-        share = ALIAS_EVIDENCE + (1.0 - ALIAS_EVIDENCE) * share if found.alias else share
-        is_single = len(question.words) == 1
-        is_enough_for_search = self._is_search and (is_single or len(found.places) > 1) and share >= ENOUGH_FOR_SEARCH
-        # For a text with a name that the query does not contain, `find_evidence` has decided.
-        is_decided = (asks_for_meaning(question) and bool(keywords)) if is_single else has_names(keywords)
-        enough = found.enough or (is_enough_for_search and not is_decided)
-        words = tokenize(text) if enough else []
-        exact = enough and has_phrase(words, self._words)
-        closeness = 1.0 if exact else self._compute_closeness(words) if enough else 0.0
-        return Fit(
-            share=share * (1.0 - _CLOSENESS_SHARE - _EXACT_SHARE + _CLOSENESS_SHARE * closeness + _EXACT_SHARE * exact),
-            text=text,
-            found=found,
-            exact=exact and len(self._words) > 1,
-            enough=enough and all(has_phrase(words, phrase) for phrase in self._phrases),
-        )
-
-    def _compute_closeness(self, words: Sequence[str]) -> float:
-        """Return the share of adjacent words of the query that are near each other in the text, too."""
-        if not self._pairs:
-            return 1.0
-        at: dict[int, list[int]] = {}
-        for number, word in enumerate(words):
-            place = self._question.places.get(stem_word(word))
-            if place is not None:
-                at.setdefault(place, []).append(number)
-        near = sum(
-            any(abs(one - other) <= _MAX_GAP_WORDS for one in at.get(first, ()) for other in at.get(second, ()))
-            for first, second in self._pairs
-        )
-        return near / len(self._pairs)
 
 
 class Scored:
@@ -687,3 +578,218 @@ def _place(provenance: Provenance | None) -> Place | None:
     if provenance is None or not provenance.session:
         return None
     return Place(session=provenance.session, message=provenance.message)
+
+
+_MAX_SHOWN_WORDS = 6
+_CONFIRMED = mark("confirmed more than once")
+_SHOW_DATE_AFTER_S = 60 * DAY_S
+"""Age from which a date is shown instead of a number of days."""
+
+
+class Reason(Struct, frozen=True):
+    """One factor of a score: its name, its value, and a short description, of which `words` is the English text."""
+
+    name: str
+    value: float
+    text: str
+    values: dict[str, object] = {}
+
+    @property
+    def words(self) -> str:
+        """The description in English, for the model and for programs."""
+        return self.text.format(**self.values)
+
+    def translate(self) -> str:
+        """Return the description in the user's language."""
+        return tr(self.text, **self.values)
+
+
+def list_reasons(item: Scored) -> Iterator[Reason]:
+    """Yield all factors of a score."""
+    candidate = item.candidate
+    yield Reason("words", round(item.fit.share, 3), *_describe_words(item))
+    if candidate.engine is not None:
+        yield Reason("context", round(candidate.engine.share, 3), mark("by its context"))
+        if title := round(candidate.engine.title, 2):
+            yield Reason("title", title, mark("session title matches too"))
+    if item.meaning is not None:
+        near = _CLOSE if item.meaning > 0.45 else mark("distant in meaning")
+        yield Reason("meaning", round(item.meaning, 3), mark("same meaning") if item.meaning > 0.75 else near)
+    if candidate.asks:
+        yield Reason("asks", ONLY_ASKS, mark("only a question"))
+    yield Reason("recency", round(compute_recency(candidate, item.now), 3), *_describe_age(item))
+    tier, factor = get_tier(candidate)
+    yield Reason("tier", factor, tier)
+    if candidate.strength is not None:
+        weight = compute_strength_weight(candidate.strength)
+        yield Reason("strength", round(weight, 3), mark("strength {strength:.2f}"), {"strength": candidate.strength})
+    if candidate.is_corroborated:
+        yield Reason("corroborated", CORROBORATED, candidate.trust or _CONFIRMED)
+    if item.rank is not None:
+        yield Reason("rank", round(item.rank, 4), mark("by rank within each source"))
+    if item.also:
+        first = item.also[0].title or item.also[0].session[:8]
+        text = mark("also in “{first}” and in {count} more") if len(item.also) > 1 else mark("also in “{first}”")
+        yield Reason("same", float(len(item.also)), text, {"first": first, "count": len(item.also) - 1})
+
+
+def collect_signals(item: Scored) -> dict[str, float]:
+    """Return all numbers of a score and of its candidate, by name."""
+    candidate = item.candidate
+    if item.because:
+        return dict(candidate.signals)
+    found = {"hits": float(len(item.fit.found.places)), "evidence": round(item.evidence, 3)}
+    found |= {reason.name: reason.value for reason in list_reasons(item) if reason.name != "same"}
+    if candidate.strength is not None:
+        found["strength"] = round(candidate.strength, 3)
+    if candidate.distance is not None:
+        found["distance"] = round(candidate.distance, 3)
+    return dict(candidate.signals) | found
+
+
+def describe_match(item: Scored) -> str:
+    """Return why something is recalled as a short phrase: matches staging, port; importance 0.8, 12 days old."""
+    if item.because:
+        return item.because
+    candidate = item.candidate
+    words, values = _describe_words(item)
+    reasons = [tr(words, **values)] if item.fit.found.hits or item.fit.found.alias else []
+    if is_near(candidate):
+        reasons.append(tr(_CLOSE))
+    importance = candidate.signals.get("importance")
+    about = [tr("importance {importance:g}", importance=importance)] if importance is not None else []
+    age, values = _describe_age(item)
+    about += [tr(age, **values)] if candidate.when else []
+    if candidate.trust or candidate.is_corroborated:
+        about.append(tr(candidate.trust or _CONFIRMED))
+    return "; ".join([*reasons, *([", ".join(about)] if about else [])])
+
+
+_CLOSE = mark("close in meaning")
+_Phrase = tuple[str, dict[str, object]]
+"""A sentence for `tr`, and its values."""
+
+
+def _describe_words(item: Scored) -> _Phrase:
+    """Return which words of the query the text contains."""
+    found = item.fit.found
+    if item.fit.exact:
+        return mark("matches word for word"), {}
+    others = [hit for hit in found.hits if hit not in found.alias.casefold().split()]
+    words = ", ".join(others[:_MAX_SHOWN_WORDS])
+    if found.alias:
+        text = mark("named {name}, matches {words}") if others else mark("named {name}")
+        return text, {"name": found.alias, "words": words}
+    if (more := len(others) - _MAX_SHOWN_WORDS) > 0:
+        return mark("matches {words} and {count} more"), {"words": words, "count": more}
+    return (mark("matches {words}"), {"words": words}) if others else (mark("no word matches"), {})
+
+
+def _describe_age(item: Scored) -> _Phrase:
+    when = item.candidate.when
+    if not when:
+        return mark("undated"), {}
+    age = item.now - when
+    if age > _SHOW_DATE_AFTER_S:
+        return mark("from {date}"), {"date": format_stored_time("%Y-%m-%d", when)}
+    days = int(max(age, 0.0) // DAY_S)
+    if days > 1:
+        return mark("{days} days old"), {"days": days}
+    return mark("1 day old") if days else mark("from today"), {}
+
+
+class WhyItem(Struct, frozen=True, kw_only=True):
+    """One memory that was given to the model, or was left out.
+
+    Attributes:
+        source: its store.
+        age_s: seconds since it was stated; None if unknown.
+        tokens: its size in tokens.
+        included: whether the model was given it.
+        is_redundant: it was left out because the request contains its text already, not because of a limit.
+        count: the number of memories it stands for, if they are too many to be listed.
+    """
+
+    source: str
+    id: str
+    text: str
+    reason: str
+    signals: dict[str, float] = {}
+    age_s: float | None = None
+    tokens: int = 0
+    included: bool = True
+    is_redundant: bool = False
+    count: int = 1
+
+
+class WhyReport(Struct, frozen=True, kw_only=True):
+    """The report of one turn. at: seconds since the epoch. question: the beginning of the user's text."""
+
+    session: str = ""
+    at: float = 0.0
+    question: str = ""
+    scenario: str | None = None
+    items: tuple[WhyItem, ...] = ()
+
+
+State = Literal["given", "given before", "cut", "in request"]
+"""What became of a memory that fits: given to the model now or earlier, over a limit, or in the request already."""
+_NOTES: dict[State, str] = {"given before": mark("; already given"), "in request": mark("; already in the request")}
+
+
+def report_recalled(item: Scored, state: State, tokens: int = 0) -> WhyItem:
+    """Return the account of a recalled memory. tokens: its size as it was given; 0 to estimate it from its text."""
+    candidate = item.candidate
+    return WhyItem(
+        source=candidate.source,
+        id=candidate.id,
+        text=candidate.text,
+        reason=describe_match(item) + (tr(_NOTES[state]) if state in _NOTES else ""),
+        signals=collect_signals(item) | {"rank": item.score},
+        age_s=max(item.now - candidate.when, 0.0) if candidate.when else None,
+        tokens=tokens or estimate_tokens(candidate.text),
+        included=state.startswith("given"),
+        is_redundant=state == "in request",
+    )
+
+
+def report_preference(record: MemoryRecord, now: float, reason: str, weight: float | None = None) -> WhyItem:
+    """Return the account of a preference or hard limit. weight: its weight for the task type; None for a limit."""
+    return WhyItem(
+        source="preference",
+        id=record.id,
+        text=record.content,
+        reason=reason,
+        signals={"score": record.score or 0.0} | ({} if weight is None else {"weight": round(weight, 3)}),
+        age_s=max(now - record.seen, 0.0),
+        tokens=estimate_tokens(record.content),
+    )
+
+
+def report_project_memory(blocks: Iterable[Injected], now: float) -> Iterator[WhyItem]:
+    """Yield the account of each memory in the blocks, and one for those that the limits of a block left out."""
+    for block in blocks:
+        for item in block.items:
+            yield WhyItem(
+                source="knowledge",
+                id=item.entry.id,
+                text=item.entry.line,
+                reason=item.reason,
+                signals={"worth": item.score, "confidence": item.entry.confidence},
+                age_s=max(now - item.entry.updated, 0.0) if item.entry.updated else None,
+                tokens=item.tokens,
+            )
+        if block.left_out:
+            yield WhyItem(
+                source="knowledge",
+                id="",
+                text=tr_count(block.left_out, "more memory", "more memories"),
+                reason=tr("for another folder, or over the size limit of the block"),
+                included=False,
+                count=block.left_out,
+            )
+
+
+def estimate_tokens(text: str) -> int:
+    """Return the tokens of a text at the default ratio, rounded up."""
+    return math.ceil(text_units(text) / DEFAULT_RATIO)

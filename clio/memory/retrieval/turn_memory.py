@@ -31,12 +31,15 @@ from clio.memory.retrieval.scoring import (
     Place,
     Scored,
     Source,
+    WhyItem,
+    estimate_tokens,
     make_without_query,
     of_record,
     rank,
     render_text,
+    report_preference,
+    report_recalled,
 )
-from clio.memory.retrieval.why import WhyItem, estimate_tokens, report_preference, report_recalled
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import PROJECT_KINDS, MemoryRecord
 from clio.memory.vectors.semantic_index import DocumentHit, NearTurn, SemanticIndex

@@ -15,7 +15,7 @@ from clio.errors import NewerDocument, StorageError, UserError
 from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.portability.data_files import WIPE_SCOPES, WipeScope, list_file_sets, summarize_file_sets, wipe
-from clio.memory.retrieval.why import WhyReport
+from clio.memory.retrieval.scoring import WhyReport
 from clio.memory.store.record import MemoryDraft
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.messages import AssistantMessage, UserMessage

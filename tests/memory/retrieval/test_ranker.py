@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.scoring import Candidate, Engine, Scored, rank
-from clio.memory.retrieval.why import collect_signals, describe_match
+from clio.memory.retrieval.scoring import Candidate, Engine, Scored, collect_signals, describe_match, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clio.errors import ToolFailed
-from clio.memory.retrieval.why import WhyItem
+from clio.memory.retrieval.scoring import WhyItem
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, Fragment, UserMessage

@@ -14,10 +14,10 @@ from clio.memory.retrieval.scoring import (
     compute_recency,
     compute_reciprocal_ranks,
     compute_strength_weight,
+    describe_match,
     get_tier,
     rank,
 )
-from clio.memory.retrieval.why import describe_match
 
 DAY = 86_400.0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.retrieval.prompt_prefix import Injected, InjectedItem
-from clio.memory.retrieval.why import WhyItem, WhyReport, report_project_memory
+from clio.memory.retrieval.scoring import WhyItem, WhyReport, report_project_memory
 from clio.memory.store.record import MemoryRecord
 from clio.messages import Fragment
 from clio.storage.documents import load_cached, save_cached
