@@ -3,7 +3,7 @@
 An English message is split into sentences and clauses (`limit_clauses`). The rules of `languages/en_limits.json` are in
 groups, one for each form of clause ("never …", "we use …", "… is off limits"). The first rule of a group that applies
 decides for the group whether a clause is a limit and how binding it is. How rules and their conditions are written is
-described in `rule_interpreter`. Limits in other languages are read by `foreign_statements`.
+described in `rule_files`. Limits in other languages are read by `foreign_statements`.
 """
 
 import re
@@ -40,8 +40,18 @@ from clio.memory.preferences.limit_clauses import (
     strength_of,
     text_before,
 )
-from clio.memory.preferences.rule_files import FILLER, Node, RuleSection, english_rules, is_speaker, load_rule_file
-from clio.memory.preferences.rule_interpreter import ConditionReader, Conditions, Definition, RuleList
+from clio.memory.preferences.rule_files import (
+    FILLER,
+    ConditionReader,
+    Conditions,
+    Definition,
+    Node,
+    RuleList,
+    RuleSection,
+    english_rules,
+    is_speaker,
+    load_rule_file,
+)
 from clio.memory.preferences.stated_preferences import JOKE, is_order, lower_first_letter
 
 Term = Literal["lasting", "unclear", "task"]

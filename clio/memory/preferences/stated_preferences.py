@@ -17,14 +17,17 @@ from msgspec import Struct, structs
 
 from clio.memory.preferences.rule_files import (
     FILLER,
+    ConditionReader,
+    Conditions,
+    Definition,
     Node,
+    RuleList,
     RuleSection,
     WrittenSentence,
     english_rules,
     load_rule_file,
     read_own_sentences,
 )
-from clio.memory.preferences.rule_interpreter import ConditionReader, Conditions, Definition, RuleList
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.text.lazy_regex import LazyRegex
 
@@ -163,7 +166,7 @@ class StatementRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         example: a message that states this.
         when: regular expression for the beginning of a text.
         of: the text; "line" is the sentence without words such as "please" at its end.
-        needs, unless: conditions; see `rule_interpreter`.
+        needs, unless: conditions; see `rule_files`.
         kind, score: of the statement.
         content: what is stored, with names of texts in braces.
         certain: conditions on which it is saved at once; None: the user is always asked.

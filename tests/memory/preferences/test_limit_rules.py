@@ -9,8 +9,7 @@ import pytest
 
 from clio.memory.preferences.limit_clauses import Clause, read_clause, read_sentences, split_clauses
 from clio.memory.preferences.limits import LimitRule, find_limit_rule, find_limits, load_group, load_limit_rules
-from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.rule_interpreter import Conditions, RuleList
+from clio.memory.preferences.rule_files import Conditions, RuleList, english_rules
 
 GROUPS = sorted(load_limit_rules().groups)
 

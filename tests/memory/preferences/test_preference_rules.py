@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.memory.preferences.rule_interpreter import RuleList
+from clio.memory.preferences.rule_files import RuleList
 from clio.memory.preferences.stated_preferences import SCORES, StatementRule, find_preferences, load_preference_rules
 
 GROUPS = sorted(load_preference_rules().groups)
