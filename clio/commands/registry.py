@@ -31,8 +31,9 @@ from clio.commands.git_commands import GIT
 from clio.commands.job_commands import JOBS
 from clio.commands.loop_commands import LOOP
 from clio.commands.mcp_commands import MCP
-from clio.commands.memory.commands import MEMORY, RECALL
+from clio.commands.memory.commands import MEMORY
 from clio.commands.memory.documents import DOCS, NOTE
+from clio.commands.memory.recall import RECALL
 from clio.commands.plan_commands import PLAN, TODO
 from clio.commands.plugin_commands import make_plugin_commands
 from clio.commands.preference_commands import PREFS, SCENARIO

@@ -32,7 +32,7 @@ def render_memory_page(
     """Return the page. The same memories and time give the same bytes.
 
     Args:
-        memory: {"memories": [...], "changes": [...]} as `collect_memory` in `clio.commands.memory.open_page` returns.
+        memory: {"memories": [...], "changes": [...]} as `collect_memory` in `clio.commands.memory.portability` returns.
         warning: shown above the memories, for memory that came with the repository; "" for none.
         redact: removes secrets from a text.
         now: seconds since the epoch.

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.commands.memory.open_page import collect_memory
+from clio.commands.memory.portability import collect_memory
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 
 

@@ -1,13 +1,12 @@
-"""The table of /memory with all its sub-commands, and /recall, /memory prune, consolidate, log, on and off."""
+"""The table of /memory with all its sub-commands, and /memory prune, consolidate, log, on and off."""
 
-import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clio.commands.arguments import ParsedArguments, parse_count, parse_number, parse_options, suggest_name
+from clio.commands.arguments import parse_number, parse_options
 from clio.commands.command import (
     Command,
     CommandContext,
@@ -30,321 +29,41 @@ from clio.commands.memory.edits import (
     restore_memory,
     undo_memory_change,
 )
-from clio.commands.memory.history_views import HISTORY_ROWS
 from clio.commands.memory.memory_text import (
-    format_date,
     format_memory_line,
     format_short_age,
-    label_foreign_memory,
     requires_memory,
-    shorten_key,
     suggest_ids,
     suggest_options,
     suggest_words,
 )
-from clio.commands.memory.open_page import OPEN_ROWS
-from clio.commands.memory.portability import PORTABILITY_ROWS
+from clio.commands.memory.portability import OPEN_ROWS, PORTABILITY_ROWS
+from clio.commands.memory.recall import search_memories, show_recall_reasons
 from clio.commands.memory.share_commands import SHARE_ROWS
 from clio.commands.memory.views import (
+    HISTORY_ROWS,
     list_memories,
     offer_memories,
-    search_memories,
     show_memory,
     show_memory_stats,
-    show_recall_reasons,
 )
-from clio.commands.session_commands import find_snippet
 from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
-from clio.memory.retrieval.retriever import (
-    DEFAULT_LIMIT,
-    WEAK_SHARE,
-    RecallAnswer,
-    RecallHit,
-    leave_out_futile_lookups,
-)
-from clio.memory.retrieval.scoring import FUSIONS, LAYERS, Fusion, Layer
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
     PROJECT_KINDS,
-    SHORT_ID,
     TYPED_KINDS,
     MemoryRecord,
     get_kind_label,
     get_short_id,
 )
 from clio.memory.store.typed_store import Scope
-from clio.text.formatting import format_stored_time, truncate
+from clio.text.formatting import format_stored_time
 from clio.text.translation import mark, tr, tr_count
-from clio.text.vocabulary import parse_question_words, stem_word, tokenize
-from clio.time_expressions import parse_when
 
 if TYPE_CHECKING:
-    from clio.sessions.state import Trim
-
-
-_TEXT_CHARS = 130
-_TITLE_CHARS = 30
-_SESSION_ID = 13
-"""Characters of a session's id: the time it began, to the millisecond."""
-_FROM = {"user": mark("you said"), "assistant": mark("clio said"), "tool": "a tool"}
-
-
-def make_hit_table(hits: Sequence[RecallHit], query: str, now: float, *, why: bool) -> Table:
-    """Return the hits as a table; `now` in seconds since the epoch. why: with all reasons of each."""
-    rows = tuple(
-        (
-            describe_origin(hit),
-            _format_hit_text(hit, query) + (f" – {format_reasons(hit)}" if why else ""),
-            *_format_age_and_id(hit, now),
-        )
-        for hit in hits
-    )
-    return Table(columns=(tr("from"), tr("what"), tr("age"), tr("id")), rows=rows, wide_column=1)
-
-
-def describe_origin(hit: RecallHit) -> str:
-    """Return what kind of memory a hit is, in one or two words."""
-    return (
-        tr(_FROM.get(hit.kind, hit.kind))
-        if hit.layer == "L0"
-        else tr(get_kind_label(hit.kind).replace("limit", "hard limit"))
-    )
-
-
-def format_reasons(hit: RecallHit) -> str:
-    """Return all signals of a score with their numbers, in the order they were counted."""
-    signals = [f"{'tier ' if one.name == 'tier' else ''}{one.translate()} ({one.value:g})" for one in hit.reasons]
-    return f"{hit.score:.2f}: {', '.join(signals)}"
-
-
-def describe_best_reasons(hit: RecallHit) -> str:
-    """Return why the first hit is first, in a few words."""
-    reasons = [
-        reason.translate() for reason in hit.reasons if reason.name in ("words", "title", "meaning", "recency", "same")
-    ]
-    return tr("First result: {reasons}.", reasons=", ".join(reasons)) if reasons else ""
-
-
-def format_open_command(hit: RecallHit, trims: "Iterable[Trim]", *, is_past: bool = False) -> str:
-    """Return the command that shows a hit in full; "" if there is none.
-
-    trims: of the running session. is_past: the hits are what was true earlier; a memory may have been replaced since.
-    """
-    match hit.source:
-        case "memory":
-            return f"/memory {'history' if is_past else 'show'} {hit.id[-SHORT_ID:]}"
-        case "knowledge":
-            return f"/memory {'history' if is_past else 'show'} {hit.id}"
-        case "note":
-            return f"/note show {_quote_key(hit.id)}"
-        case "preference":
-            return f"/prefs show {hit.id[-SHORT_ID:]}"
-        case "session":
-            return f"/session switch {_get_session_id(hit)[:_SESSION_ID]}"
-        case "trimmed":
-            handle = next((trim.handle for trim in trims if hit.id in trim.dropped), "")
-            return f"/context expand {handle}" if handle else ""
-        case _:
-            return ""
-
-
-def make_answer_data(
-    query: str, answer: RecallAnswer, trims: "Sequence[Trim]", at: float | None = None
-) -> dict[str, Any]:
-    """Return the answer in JSON types; times in seconds since the epoch. trims: of the running session."""
-    commands = [format_open_command(hit, trims, is_past=at is not None) for hit in answer.hits]
-    return {
-        "query": query,
-        "at": at,
-        "hits": [_make_hit_data(hit, command) for hit, command in zip(answer.hits, commands, strict=True)],
-        "more": answer.more,
-        "left_out": list(answer.left_out),
-        "ms": dict(answer.ms),
-    }
-
-
-def _make_hit_data(hit: RecallHit, command: str) -> dict[str, Any]:
-    where = hit.where
-    return {
-        "layer": hit.layer,
-        "source": hit.source,
-        "kind": hit.kind,
-        "id": hit.id,
-        "text": hit.text,
-        "when": hit.when,
-        "score": hit.score,
-        "session": where.session if where else "",
-        "message": where.message if where else "",
-        "title": where.title if where else "",
-        "note": hit.label,
-        "open": command,
-        "reasons": [{"name": one.name, "value": one.value, "words": one.words} for one in hit.reasons],
-        "also": [{"session": one.session, "message": one.message, "title": one.title} for one in hit.also],
-    }
-
-
-def _format_hit_text(hit: RecallHit, query: str) -> str:
-    text = find_snippet(hit.text, query, _TEXT_CHARS)
-    title = " ".join(hit.where.title.split()) if hit.where and hit.source == "session" else ""
-    if title and not " ".join(hit.text.split()).startswith(title.rstrip("…")[:_TITLE_CHARS]):
-        text = f"[{truncate(title, _TITLE_CHARS)}] {text}"
-    return f"{text} ({hit.label})" if hit.label else text
-
-
-def _format_age_and_id(hit: RecallHit, now: float) -> tuple[str, str]:
-    match hit.source:
-        case "memory" | "preference":
-            id = hit.id[-SHORT_ID:]
-        case "session":
-            id = _get_session_id(hit)[:_SESSION_ID]
-        case "document":
-            id = hit.id[-24:]
-        case _:
-            id = shorten_key(hit.id)[:16]
-    return format_short_age(now, hit.when), id
-
-
-def _get_session_id(hit: RecallHit) -> str:
-    return hit.where.session if hit.where else ""
-
-
-def _quote_key(key: str) -> str:
-    return f'"{key}"' if any(character.isspace() for character in key) else key
-
-
-_TOOL_CALL = re.compile(r"(?:ran|read|searched|listed|fetched|looked for files|opened) ")
-"""The beginning of the line that stands for a call in the search of sessions."""
-
-
-def leave_out_noise(answer: RecallAnswer, query: str) -> RecallAnswer:
-    """Return the answer without hits that are far weaker than the best, and without lookups that found nothing.
-
-    Such a lookup contains the words of the query only because someone searched for them before. After a memory with all
-    words of the query, calls of tools that only have the same words are left out too.
-    """
-    if not answer.hits:
-        return answer
-    best = answer.hits[0]
-    least = best.score * WEAK_SHARE
-    hits = [hit for hit in leave_out_futile_lookups(answer.hits, query) if hit.score >= least]
-    wanted = {word.stem for word in parse_question_words(query) if not word.is_common}
-    if best.layer != "L0" and wanted and wanted <= {stem_word(word) for word in tokenize(best.text)}:
-        hits = [hit for hit in hits if hit.kind != "assistant" or not _TOOL_CALL.match(hit.text)]
-    left = len(answer.hits) - len(hits)
-    said = tr("{weak_hits} not shown, see --all", weak_hits=tr_count(left, "weak hit")) if left else ""
-    return msgspec.structs.replace(answer, hits=tuple(hits), left_out=(*([said] if said else []), *answer.left_out))
-
-
-def describe_left_out(answer: RecallAnswer) -> str:
-    """Return what was left out of the answer, and how many more hits there are."""
-    parts = [tr("{more:,} more, see --limit", more=answer.more) if answer.more else "", *answer.left_out]
-    text = "; ".join(part for part in parts if part)
-    return f" ({text})" if text else ""
-
-
-def describe_no_match(query: str) -> str:
-    """Return the sentence for a query without hits."""
-    return tr("No memories match {query}.", query=quote_code(query))
-
-
-_VALUED = ("--layer", "--at", "--limit", "--fusion")
-_NAMED_LAYERS: dict[str, Layer] = {
-    "sessions": "L0",
-    "said": "L0",
-    "memories": "L1",
-    "knowledge": "L1",
-    "preferences": "L2",
-    "styles": "L2",
-}
-
-
-@requires_memory
-@label_foreign_memory
-def search_all_memory(ctx: CommandContext, argument: str) -> CommandResult:
-    """Search sessions, documents, memories, notes, preferences and styles; best match first."""
-    given = parse_options(argument, switches=("--why", "--all"), valued=_VALUED)
-    query = (
-        given.words_as_typed if given.words_as_typed.startswith('"') else given.text
-    )  # double quotes: search for these words in this order
-    if not query.strip():
-        return make_refusal(
-            tr("Recall what? Write /recall WORDS; --layer and --at narrow the search, --why explains it")
-        )
-    now = time.time()
-    at = parse_when(given.options["--at"], now) if "--at" in given.options else None
-    answer = ctx.memory.retriever.search(
-        query,
-        layers=_parse_layers(given),
-        at=at,
-        limit=parse_count(given.options["--limit"], "--limit") if "--limit" in given.options else DEFAULT_LIMIT,
-        fusion=_parse_fusion(given),
-        current=ctx.session.id or None,
-    )
-    if "--all" not in given.options:
-        answer = leave_out_noise(answer, query)
-    trims = ctx.session.trims
-    data = make_answer_data(query, answer, trims, at)
-    then = tr("As of {date}. ", date=format_date(at)) if at is not None else ""
-    if not answer.hits:
-        later = "" if at is None else tr(" Without `--at` the search covers what is known now.")
-        return CommandResult(text=f"{then}{describe_no_match(query)}{describe_left_out(answer)}{later}", data=data)
-    best = answer.hits[0]
-    command = data["hits"][0]["open"]
-    way = tr(" Open it: {command}.", command=quote_code(command)) if command else ""
-    return CommandResult(
-        text=f"{then}{describe_best_reasons(best)}{way}{describe_left_out(answer)}",
-        table=make_hit_table(answer.hits, query, now, why="--why" in given.options),
-        data=data,
-    )
-
-
-def _parse_layers(given: ParsedArguments) -> tuple[Layer, ...]:
-    """Return the requested layers, separated by commas. Raises UsageError for an unknown one."""
-    names_given = [part.strip() for part in given.options.get("--layer", "").split(",") if part.strip()]
-    names: dict[str, Layer] = {**_NAMED_LAYERS, "l0": "L0", "l1": "L1", "l2": "L2"}
-    for part in names_given:
-        if part.casefold() not in names:
-            raise UsageError(
-                tr(
-                    "There is no layer {part!r}; {suggest_name}",
-                    part=part,
-                    suggest_name=suggest_name(part, [*LAYERS, *_NAMED_LAYERS]),
-                )
-            )
-    return tuple(dict.fromkeys(names[part.casefold()] for part in names_given)) or LAYERS
-
-
-def _parse_fusion(given: ParsedArguments) -> Fusion:
-    name = given.options.get("--fusion", "convex").casefold()
-    if name not in FUSIONS:
-        raise UsageError(tr("--fusion is convex or rrf, not {name!r}", name=name))
-    return name
-
-
-_LAYER_NOTES = {
-    "L0": mark("sessions, trimmed turns, documents"),
-    "L1": mark("memories and notes"),
-    "L2": mark("preferences, hard limits, styles"),
-}
-
-RECALL: tuple[Command, ...] = (
-    Command(
-        name="recall",
-        argument="WORDS [--layer L] [--at DATE] [--limit N] [--fusion F] [--all] [--why]",
-        summary=mark("search all memory: sessions, documents, memories, preferences"),
-        handler=search_all_memory,
-        suggest_word=suggest_options(
-            ("--layer", mark("L0 sessions and documents, L1 memories, L2 preferences"), _LAYER_NOTES),
-            ("--at", mark("as of a date"), {"yesterday": mark("or a date, or 30d")}),
-            ("--limit", mark("at most this many")),
-            ("--fusion", mark("convex, or rrf"), {"convex": mark("by weighted scores"), "rrf": mark("by ranks only")}),
-            ("--why", mark("with all reasons of each")),
-            ("--all", mark("include matches far weaker than the best")),
-        ),
-    ),
-)
+    pass
 
 
 @requires_memory
@@ -554,6 +273,7 @@ _KINDS = suggest_words(
     ("--scope project", mark("only project memory")),
     ("--scope user", mark("only your own")),
 )
+
 _DRAFTS = suggest_words(
     ("fact ", mark("about the project: TEXT")),
     ("solution ", "ERROR => SOLUTION"),

@@ -20,7 +20,6 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.commands.memory.memory_text import (
-    extract_around,
     format_date,
     format_short_age,
     label_foreign_memory,
@@ -29,6 +28,7 @@ from clio.commands.memory.memory_text import (
     shorten_key,
     suggest_notes,
 )
+from clio.commands.session_commands import find_snippet
 from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
 from clio.memory.store.record import MemoryDraft, MemoryRecord
@@ -314,7 +314,7 @@ DOCS = (
 
 
 _SHOWN_CHARS = 200
-_MAX_NOTES_FOUND = 20
+_MAX_NOTES_FOUND, _FOUND_CHARS = 20, 160
 
 
 @requires_memory
@@ -388,7 +388,8 @@ def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(text=text, data=data)
     now = time.time()
     rows = tuple(
-        (shorten_key(hit.key), extract_around(hit.text, query), format_short_age(now, hit.timestamp)) for hit in hits
+        (shorten_key(hit.key), find_snippet(hit.text, query, _FOUND_CHARS), format_short_age(now, hit.timestamp))
+        for hit in hits
     )
     return CommandResult(table=Table(columns=(tr("key"), tr("text"), tr("age")), rows=rows, wide_column=1), data=data)
 

@@ -76,7 +76,7 @@ _LONG_AUTHOR_LABELS = {
     "tool": mark("a tool's result, word for word"),
     "": "unknown",
 }
-_SNIPPET_CHARS, _BEFORE_MATCH_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
+_KEY_CHARS, _NAME_CHARS = 32, 16
 _NAMED, _NAMED_CHARS = 3, 50
 """Memories that an error about an unknown id names, and the characters shown of each."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -305,17 +305,6 @@ def draw_bar(share: float, cells: int) -> str:
         eighths = max(eighths, 1)
     full, rest = divmod(eighths, 8)
     return "█" * full + (_EIGHTHS[rest] if rest else "")
-
-
-def extract_around(text: str, query: str) -> str:
-    """Return up to 160 characters of the text on one line, around the first word of the query found in it."""
-    flat = " ".join(text.split())
-    lower = flat.lower()
-    # Without its last two letters a word also finds its other forms: "deploys" finds "deployed".
-    places = [place for word in query.lower().split() if (place := lower.find(word[: max(len(word) - 2, 3)])) >= 0]
-    start = max(min(min(places, default=0) - _BEFORE_MATCH_CHARS, len(flat) - _SNIPPET_CHARS), 0)
-    end = start + _SNIPPET_CHARS
-    return f"{'… ' if start else ''}{flat[start:end].strip()}{' …' if end < len(flat) else ''}"
 
 
 def shorten_key(key: str) -> str:

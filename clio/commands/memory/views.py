@@ -1,54 +1,49 @@
-"""/memory list, search, show, stats and why: the commands that read memory."""
+"""/memory list, show, stats, history and changes: the commands that read memory."""
 
-import math
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from clio.commands.arguments import join_arguments, parse_options, suggest_name
 from clio.commands.command import (
     Choose,
+    Command,
     CommandContext,
     CommandResult,
     Table,
     make_refusal,
-    quote_code,
 )
 from clio.commands.memory.edits import make_memory_data, make_record_data, parse_scope
 from clio.commands.memory.memory_text import (
     AUTHOR_LABELS,
     FRESHNESS_LABELS,
     ListedMemory,
+    add_score,
     describe_author,
     describe_session_of,
     draw_bar,
     explain_marks,
-    extract_around,
     find_memory,
     format_date,
-    format_memory_line,
-    format_short_age,
     format_time_ago,
     label_foreign_memory,
     make_memory_table,
     make_note_data,
     make_project_memory_data,
+    make_project_memory_fields,
     make_row,
     parse_kind,
     requires_memory,
-    shorten_key,
     sort_newest_first,
+    suggest_ids,
+    suggest_options,
 )
-from clio.errors import ClioError, UsageError
-from clio.memory.preferences.preferences import HARD_LIMITS
+from clio.errors import UsageError, UserError
 from clio.memory.retrieval.prompt_prefix import describe_trust
-from clio.memory.retrieval.retriever import RecallHit
-from clio.memory.retrieval.scoring import WhyItem, WhyReport
 from clio.memory.store.record import (
     ALL_KINDS,
     KEYED_NOTE,
@@ -59,24 +54,28 @@ from clio.memory.store.record import (
     Freshness,
     MemoryRecord,
     MemoryStats,
+    Provenance,
     find_kind,
     get_kind_label,
     get_short_id,
     has_same_text,
 )
 from clio.memory.store.typed_store import Scope
-from clio.text.formatting import format_bytes, truncate
+from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version
+from clio.text.formatting import format_bytes
 from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
 from clio.text.translation import english, mark, tr, tr_count
-from clio.tokens import DEFAULT_RATIO
+from clio.time_expressions import parse_when
 
 if TYPE_CHECKING:
-    from clio.memory.retrieval.prompt_prefix import Injected
+    pass
 
 
 _ARCHIVE = ("archive", "archived")
+
 _LABELS = tuple(dict.fromkeys(map(get_kind_label, ALL_KINDS)))
 """The kinds as the user sees them, in the order of a list."""
+
 _AGE_LABELS = (
     mark("a day"),
     mark("a week"),
@@ -87,10 +86,9 @@ _AGE_LABELS = (
     mark("undated"),
 )
 """The ages of `MemoryStats`, marked for translation."""
+
 MAX_LISTED = 40
 """Rows shown without `--all`."""
-MAX_FOUND = 20
-"""Results of a search."""
 
 
 @requires_memory
@@ -151,27 +149,6 @@ def _get_shown_freshness(ctx: CommandContext, record: MemoryRecord, freshness: M
     state = freshness[record.id]
     has_missing = state in ("unbound", "fresh") and bool(ctx.memory.store.list_missing_files(record.files))
     return "gone" if has_missing else state
-
-
-@requires_memory
-@label_foreign_memory
-def search_memories(ctx: CommandContext, argument: str) -> CommandResult:
-    """Run `/memory search`: memories of all kinds that match a query, best first. They count as used."""
-    query = parse_options(argument).text.strip()
-    if not query:
-        return make_refusal(tr("Search for what? Write /memory search WORDS; /session search looks in conversations"))
-    found = ctx.memory.retriever.search(query, layers=("L1", "L2"), limit=MAX_FOUND)
-    hits = [hit for hit in found.hits if hit.source != "style"]
-    ctx.memory.store.mark_used([hit.id for hit in hits if hit.source == "knowledge"])
-    data = {"query": query, "hits": [_make_hit_data(hit) for hit in hits]}
-    sessions = tr("`/session search {query}` searches conversations.", query=" ".join(query.replace("`", " ").split()))
-    if not hits:
-        return CommandResult(
-            text=tr("No memory matches {query}. {sessions}", query=quote_code(query), sessions=sessions), data=data
-        )
-    return CommandResult(
-        text=tr("Best matches first. {sessions}", sessions=sessions), table=_make_hit_table(query, hits), data=data
-    )
 
 
 @requires_memory
@@ -374,42 +351,6 @@ def _describe_empty_list(kinds: Sequence[str], has_others: bool) -> str:
     return tr("No {kind_label} yet; `{command}` saves one.", kind_label=tr(get_kind_label(kinds[0])), command=command)
 
 
-def _make_hit_table(query: str, hits: Sequence[RecallHit]) -> Table:
-    now = time.time()
-    rows = tuple(
-        (
-            _get_shown_id(hit),
-            tr(get_kind_label(hit.kind)),
-            extract_around(hit.text, query),
-            format_short_age(now, hit.when),
-        )
-        for hit in hits
-    )
-    return Table(columns=(tr("id"), tr("kind"), tr("what"), tr("age")), rows=rows, wide_column=2)
-
-
-def _get_shown_id(hit: RecallHit) -> str:
-    """Return the id as `/memory show` accepts it."""
-    match hit.source:
-        case "note":
-            return shorten_key(hit.id)
-        case "memory" | "preference":
-            return hit.id[-SHORT_ID:]
-        case _:
-            return hit.id
-
-
-def _make_hit_data(hit: RecallHit) -> dict[str, Any]:
-    return {
-        "kind": hit.kind,
-        "id": "" if hit.source == "note" else hit.id,
-        "key": hit.id if hit.source == "note" else "",
-        "text": hit.text,
-        "score": hit.score,
-        "timestamp": hit.when,
-    }
-
-
 def _list_fields(entry: MemoryRecord) -> list[tuple[str, str]]:
     """Return the labelled texts of a memory; a text may be empty."""
     match entry.kind:
@@ -446,6 +387,7 @@ def _is_other_solution(entry: MemoryRecord, other: MemoryRecord) -> bool:
 
 BAR_CELLS = 9
 """Columns of a bar, so that the statistics fit a terminal of forty columns."""
+
 _FRESHNESS_LABELS = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound": mark("none named")}
 
 
@@ -486,179 +428,6 @@ def show_memory_stats(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=text, table=table, data=data)
 
 
-@requires_memory
-def show_recall_reasons(ctx: CommandContext, argument: str) -> CommandResult:
-    """Run `/memory why`: the memories used in the last turn, the reasons, and what the limits left out."""
-    if argument:
-        return make_refusal(tr("/memory why takes no argument; it shows the memories used in the last turn"))
-    report = ctx.memory.last_turn()
-    if report is not None:
-        return _show_last_turn(ctx, report)
-    injected = ctx.memory.why()
-    heading = tr("The next session would begin with:\n\n") if not ctx.session.id else ""
-    if heading and not injected:  # outside a conversation there was no turn: show what one would begin with
-        ctx.memory.prefix_fragments()
-        injected = ctx.memory.why()
-    data = [_make_injected_data(one) for one in injected]
-    if not injected:
-        off = "" if ctx.config.ltm else tr(" Project memory is off (--no-ltm).")
-        text = (
-            tr("A new session would begin without memories.") if heading else tr("No memories have been used so far.")
-        )
-        return CommandResult(text=text + off, data=data)
-    now = time.time()
-    rows = tuple(
-        (
-            item.entry.id,
-            format_memory_line(item.entry),
-            item.reason,
-            format_short_age(now, item.entry.updated),
-            f"{item.tokens:,}",
-        )
-        for one in injected
-        for item in one.items
-    )
-    table = Table(
-        columns=(tr("id"), tr("what"), tr("why"), tr("age"), tr("tokens")), rows=rows, wide_column=1, is_truncated=True
-    )
-    text = heading + "\n".join(f"- {_summarize_fragment(ctx, one)}" for one in injected)
-    return CommandResult(text=text, table=table, data=data)
-
-
-def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
-    """Show the memories of the last turn with source, reason, signals and tokens, and those the limits cut.
-
-    Shows at most one screen; memories of this turn come before those of the system prompt. `--json` shows all of them.
-    """
-    data = msgspec.to_builtins(report)
-    asked = f"“{report.question}”" if report.question else tr("the last turn")
-    task_type = f" ({report.scenario})" if report.scenario else ""
-    if not report.items:
-        return CommandResult(
-            text=tr("No memories were used for {asked}{task_type}.", asked=quote_code(asked), task_type=task_type),
-            data=data,
-        )
-    ratio = _get_token_ratio(ctx, report.session)
-    used = sorted((item for item in report.items if item.included), key=lambda item: item.source == "knowledge")
-    # Memories cut by limits come before those that the request already contains: the model lacks only the former.
-    cut = sorted((item for item in report.items if not item.included), key=lambda item: item.is_redundant)
-    by_limits = sum(item.count for item in cut if not item.is_redundant)
-    redundant = sum(item.count for item in cut if item.is_redundant)
-    text = tr("For {asked}{task_type}: ", asked=quote_code(asked), task_type=task_type)
-    text += (
-        tr(
-            "{memories}, about {scale_tokens:,} tokens",
-            memories=tr_count(len(used), "memory"),
-            scale_tokens=_scale_tokens(used, ratio),
-        )
-        if used
-        else tr("no memories")
-    )
-    text += tr("; {by_limits:,} left out by limits", by_limits=by_limits) if by_limits else ""
-    text += tr("; {redundant:,} not repeated: already in the request.", redundant=redundant) if redundant else "."
-    prompt = _count_prompt_tokens(ctx)
-    if prompt:
-        text += tr(
-            " Memory in the system prompt, with its headings: {prompt:,} tokens, as `/context` shows.", prompt=prompt
-        )
-    is_brief = len(used) + len(cut) > _MAX_DETAILED_ROWS
-    make_row = _make_brief_why_row if is_brief else _make_why_row
-    rows = [make_row(item, report.at, ratio) for item in (*used[:_MAX_USED_ROWS], *cut[:_MAX_CUT_ROWS])]
-    rest = used[_MAX_USED_ROWS:] + cut[_MAX_CUT_ROWS:]
-    if rest:
-        text += tr(" `clio memory why --json` has all with every signal.")
-        tokens = _scale_tokens([item for item in rest if item.included], ratio)
-        rows.append(("", "", tr("{count:,} more", count=sum(item.count for item in rest)), "", "", f"{tokens:,}"))
-    columns = _BRIEF_WHY_COLUMNS if is_brief else (tr("from"), "id", tr("what · why"), "score", "age", "tokens")
-    table = Table(columns=columns, rows=tuple(rows), wide_column=2, is_truncated=is_brief)
-    return CommandResult(text=text, table=table, data=data)
-
-
-# Rows of memories used and of memories cut by limits: one line each, they fit a terminal of 24 lines.
-_MAX_USED_ROWS, _MAX_CUT_ROWS = 12, 4
-_MAX_DETAILED_ROWS = 6
-"""Up to this number, each memory has several lines with the whole reason; if there are more, one line each."""
-_BRIEF_WHY_COLUMNS = ("from", "id", "what", "why", "score", "tokens")
-_BRIEF_REASON_CHARS = 20
-
-
-def _get_token_ratio(ctx: CommandContext, session_id: str) -> float:
-    """Return the token ratio of the model that answered; outside of a conversation the one stored in its session."""
-    if ctx.window:
-        return ctx.window.ratio
-    try:
-        return ctx.memory.earlier_session(session_id).token_ratio or DEFAULT_RATIO
-    except (ClioError, OSError):
-        return DEFAULT_RATIO
-
-
-def _scale_tokens(items: Sequence[WhyItem], ratio: float) -> int:
-    """Return the tokens of the items by the model's token ratio; they were counted at the default one.
-
-    Each is rounded up by itself, so that the rows of the table add up to their total.
-    """
-    return sum(math.ceil(item.tokens * DEFAULT_RATIO / ratio) for item in items)
-
-
-def _count_prompt_tokens(ctx: CommandContext) -> int:
-    """Return the tokens that `/context` shows for memory in the system prompt; 0 if no window is open."""
-    if ctx.window is None:
-        return 0
-    names = {one.fragment.name for one in ctx.memory.why()} | {HARD_LIMITS}
-    return sum(part.tokens for part in ctx.window.measure_usage().parts if part.name in names)
-
-
-def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
-    state = "" if item.included else tr(", in request") if item.is_redundant else ", cut"
-    return (
-        _SOURCE_NAMES.get(item.source, item.source) + state,
-        _shorten_item_id(item),
-        f"{' '.join(item.text.split())} · {_format_reason(item)}",
-        next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), ""),
-        format_short_age(at, at - item.age_s) if item.age_s is not None else "",
-        f"{_scale_tokens([item], ratio):,}" if item.tokens else "",
-    )
-
-
-def _shorten_item_id(item: WhyItem) -> str:
-    """Return the id as other commands accept and show it; of a passage the path and line, of a turn its message."""
-    match item.source:
-        case "memory" | "preference":
-            return item.id[-SHORT_ID:]
-        case "document":  # docs/hosts.md:12#3f9a
-            return item.id.rpartition("#")[0]
-        case "session" | "trimmed":  # session/message#piece
-            return item.id.partition("/")[2].partition("#")[0][-SHORT_ID:]
-        case _:
-            return item.id[:SHORT_ID]
-
-
-def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
-    source, id, _, score, _, tokens = _make_why_row(item, at, ratio)
-    # Without what other columns show: the first names preferences, and the score of a project memory is its confidence.
-    confidence = tr("confidence {confidence:.2f}, stated once", confidence=item.signals.get("confidence", 0.0))
-    reason = re.sub(r"^(?:a preference |a (?=hard limit))", "", item.reason)
-    reason = reason.removeprefix(f"{confidence.partition(', ')[0]}, ")
-    reason = truncate(re.split("[;:]", reason)[0], _BRIEF_REASON_CHARS)
-    return source, id, " ".join(item.text.split()), reason, score, tokens
-
-
-_SOURCE_NAMES = {"knowledge": "project"}
-"""How the table names the sources of `WhyItem`; knowledge is the project memory in the system prompt."""
-_SCORES = ("rank", "weight", "confidence", "score")
-"""The signals shown as score of recalled memories, preferences, project memories and hard limits, in this order."""
-_SHOWN_SIGNALS = ("evidence", "strength", "distance", "seed_score")
-"""The signals shown in the table; `--json` has all of them."""
-
-
-def _format_reason(item: WhyItem) -> str:
-    """Return the reason, followed by the signals that it does not mention."""
-    shown = {name: value for name, value in item.signals.items() if name in _SHOWN_SIGNALS}
-    missing = {name: value for name, value in shown.items() if f"{name} " not in item.reason}
-    signals = ", ".join(f"{name} {value:.3g}" for name, value in missing.items())
-    return f"{item.reason} ({signals})" if signals else item.reason
-
-
 def _make_stat_rows(found: MemoryStats) -> Iterable[tuple[str, str, str, str]]:
     """Yield group, label, number and bar; the bars of one group have the same scale."""
     kinds = Counter[str]()
@@ -684,35 +453,199 @@ def _make_stat_rows(found: MemoryStats) -> Iterable[tuple[str, str, str, str]]:
             yield ("" if line else group, label, f"{number:,}", draw_bar(number / max(most, 1), BAR_CELLS))
 
 
-def _summarize_fragment(ctx: CommandContext, one: "Injected") -> str:
-    source = one.fragment.source.removeprefix(f"{ctx.loaded.project}/")
-    used = sum(item.tokens for item in one.items)
-    left = tr("; {left_out:,} left out", left_out=one.left_out) if one.left_out else ""
-    cap = tr("{used:,} of at most {cap_tokens:,} tokens", used=used, cap_tokens=one.fragment.cap_tokens)
-    return tr(
-        "{name} from {source}: {reason}, {cap}{left}.",
-        name=quote_code(one.fragment.name),
-        source=quote_code(source),
-        reason=one.fragment.reason,
-        cap=cap,
-        left=left,
+MAX_CHANGES_SHOWN = 60
+"""Rows of `/memory changes` without `--all`."""
+
+_DEFAULT_SINCE = "30d"
+
+# How a version ended, as the change log stores it → as the table shows it.
+_ENDED = {
+    "superseded": "replaced",
+    "changed": "changed",
+    "edited": "edited",
+    "merged": mark("repeated"),
+    "reinforced": mark("reinforced"),
+    "promoted": mark("was a variant"),
+    "undone": "undone",
+    "old": "pruned",
+    "uncertain": "pruned",
+    "joined": mark("merged"),
+}
+
+
+@requires_memory
+@label_foreign_memory
+def show_memory_history(ctx: CommandContext, argument: str) -> CommandResult:
+    """Show every version of a memory, of what it replaced and of what replaced it, newest first."""
+    words = parse_options(argument).words
+    if len(words) != 1:
+        return make_refusal(tr("Which memory? Write /memory history ID; /memory recall and /memory list show the ids"))
+    try:
+        found = _sort_versions(ctx.memory.store.history(words[0]))
+    except UserError:
+        found = _sort_versions(ctx.memory.store.history(find_memory(ctx, words[0], "/memory history").id))
+    rows = tuple(
+        (
+            get_short_id(version.record),
+            _format_version_text(version.record),
+            format_date(version.since),
+            _describe_end(version),
+            _format_author(version.record.provenance),
+        )
+        for version in found
     )
+    table = Table(columns=(tr("id"), tr("what"), tr("since"), "", tr("stated by")), rows=rows, wide_column=1)
+    return CommandResult(table=table, data=[_make_version_data(version) for version in found])
 
 
-def _make_injected_data(one: "Injected") -> dict[str, Any]:
-    return {
-        "name": one.fragment.name,
-        "source": one.fragment.source,
-        "reason": one.fragment.reason,
-        "cap_tokens": one.fragment.cap_tokens,
-        "left_out": one.left_out,
-        "items": [
-            {
-                "entry": make_project_memory_data(item.entry),
-                "score": item.score,
-                "reason": item.reason,
-                "tokens": item.tokens,
-            }
-            for item in one.items
-        ],
-    }
+@requires_memory
+@label_foreign_memory
+def list_memory_changes(ctx: CommandContext, argument: str) -> CommandResult:
+    """Run `/memory changes`: memories learned, changed, superseded, archived and restored since a time."""
+    given = parse_options(argument, switches=("--all",), valued=("--since", "--kind"))
+    if given.words:
+        return make_refusal(tr("/memory changes takes --since WHEN, --kind K and --all, not {text!r}", text=given.text))
+    since = parse_when(given.options.get("--since", _DEFAULT_SINCE), time.time(), starts=True)
+    kinds = _parse_change_kind(given.options.get("--kind"))
+    memory = ctx.memory
+    found = [
+        one
+        for one in memory.store.changes()
+        if one.at >= since and (not kinds or not _list_change_names(one).isdisjoint(kinds))
+    ]
+    data = [cast(dict[str, Any], msgspec.to_builtins(one)) for one in found]
+    if not found:
+        kind = tr(" of the kind {options!r}", options=given.options["--kind"]) if kinds else ""
+        return CommandResult(
+            text=tr("No change of memory{kind} since {date}.", kind=kind, date=format_date(since)), data=data
+        )
+    shown = found if "--all" in given.options else found[:MAX_CHANGES_SHOWN]
+    text = tr("{changes} since {date}", changes=tr_count(len(found), "change"), date=format_date(since))
+    text += tr(", {count} shown; `--all` shows all.", count=len(shown)) if len(shown) < len(found) else "."
+    rows = tuple(_make_change_row(one) for one in shown)
+    columns = (tr("when"), "", tr("id"), tr("what"), tr("stated by"))
+    return CommandResult(text=text, table=Table(columns=columns, rows=rows, wide_column=3), data=data)
+
+
+def _format_version_text(record: MemoryRecord) -> str:
+    return record.render_line(tr) if record.kind in PROJECT_KINDS else add_score(record.content, record.score)
+
+
+def _sort_versions(versions: Sequence[Version]) -> list[Version]:
+    """Sort versions: those still valid first, variants after them; then by start, most recent first."""
+    numbered = list(enumerate(versions))
+    ordered = sorted(numbered, key=lambda pair: (_rank_validity(pair[1]), pair[1].since, pair[0]), reverse=True)
+    return [version for _, version in ordered]
+
+
+def _rank_validity(version: Version) -> int:
+    """Return 2 for a version that is still valid, 1 if it is a variant, 0 for one that ended."""
+    if version.until is not None:
+        return 0
+    return 1 if version.record.is_variant else 2
+
+
+def _describe_end(version: Version) -> str:
+    """Return how a version ended, with the day if the memory was archived; "" for the valid version."""
+    if version.until is None:
+        return tr("others say") if _rank_validity(version) == 1 else ""
+    ended = tr(_ENDED.get(version.because, version.because))
+    return f"{ended} {format_date(version.until)[:10]}" if version.left else ended
+
+
+def _make_version_data(version: Version) -> dict[str, Any]:
+    ending = {"from": version.since, "until": version.until, "because": version.because}
+    if version.record.kind in PROJECT_KINDS:
+        return ending | {"entry": make_project_memory_fields(version.record)}
+    return ending | msgspec.to_builtins(version.record)
+
+
+def _parse_change_kind(name: str | None) -> tuple[str, ...]:
+    """Return the kinds of change or of memory that an option names; () for None. Raises UsageError.
+
+    "fact" names project facts and facts, as in `/memory list`; "forgotten" and "pruned" are kinds of archiving.
+    """
+    if name is None:
+        return ()
+    typed = name.strip().lower()
+    found = find_kind(typed, (*TYPED_KINDS, *PROJECT_KINDS)) or _STORED_ACTIONS.get(typed, typed)
+    if found not in (*CHANGE_KINDS, *_REASONS, *TYPED_KINDS, *PROJECT_KINDS):
+        raise UsageError(
+            tr(
+                "There is no kind {name!r} of changes; {suggest_name}",
+                name=name,
+                suggest_name=suggest_name(typed, _CHANGE_FILTERS),
+            )
+        )
+    return ("fact", "discovery") if found == "fact" else (found,)
+
+
+_ACTION_NAMES = {
+    "learned": mark("learned"),
+    "restored": mark("restored"),
+    "dropped": mark("dropped"),
+    "superseded": mark("replaced"),
+    "variant": mark("others say"),
+}
+"""How the table names the actions of `MemoryChange`, where it uses another word."""
+
+_STORED_ACTIONS = {"replaced": "superseded"}
+
+_REASONS = ("forgotten", "faded", "pruned", "merged", "outweighed")
+"""Names that the table gives to reasons for archiving, which `--kind` takes too."""
+
+_CHANGE_FILTERS = (
+    *("replaced" if kind == "superseded" else kind for kind in CHANGE_KINDS),
+    *_REASONS,
+    *TYPED_KINDS,
+    *(kind for kind in PROJECT_KINDS if kind != "discovery"),
+)
+"""The values of `/memory changes --kind` that are suggested; "superseded" and "discovery" are accepted too."""
+
+
+def _list_change_names(change: MemoryChange) -> set[str]:
+    """Return the names by which `--kind` selects a change."""
+    reasons = {change.because, _ENDED.get(change.because, change.because)} if change.what == "archived" else set[str]()
+    return {change.what, change.kind} | reasons
+
+
+def _make_change_row(change: MemoryChange) -> tuple[str, ...]:
+    """Return time, action, id, text and author of a change."""
+    if change.what == "archived":
+        action = tr(_ENDED.get(change.because, change.because))
+    else:
+        action = tr(_ACTION_NAMES.get(change.what, change.what))
+    text = add_score(change.text, change.score)
+    if change.before and change.before != change.text:
+        text = tr("{text} (before: {before})", text=text, before=change.before)
+    return format_date(change.at), action, change.id[-SHORT_ID:], text, tr(AUTHOR_LABELS.get(change.by, "–"))
+
+
+def _format_author(provenance: Provenance | None) -> str:
+    return tr(AUTHOR_LABELS[provenance.asserted_by]) if provenance else "–"
+
+
+HISTORY_ROWS: tuple[Command, ...] = (
+    Command(
+        name="history",
+        argument="ID",
+        summary=mark("the versions of a memory"),
+        handler=show_memory_history,
+        suggest_word=suggest_ids(*PROJECT_KINDS, *TYPED_KINDS),
+    ),
+    Command(
+        name="changes",
+        argument="[--since WHEN] [--kind K] [--all]",
+        summary=mark("what was learned, changed and archived"),
+        handler=list_memory_changes,
+        suggest_word=suggest_options(
+            ("--since", mark('a day such as 2026-05-01, or an age: 30d, 2w, "last month"')),
+            (
+                "--kind",
+                mark("only one kind: learned, replaced, archived, …, fact, preference, solution, …"),
+                dict.fromkeys(_CHANGE_FILTERS, ""),
+            ),
+            ("--all", tr("more than {shown}", shown=MAX_CHANGES_SHOWN)),
+        ),
+    ),
+)
