@@ -638,14 +638,8 @@ def _choose_path(ctx: CommandContext, typed: str, *, force: bool) -> Path:
         path = path.with_name(f"{path.name}.html")
     if path.suffix.lower() not in (".html", ".htm"):
         raise UserError(tr("{path!r} does not end in .html; /memory export writes other formats", path=path.name))
-    if not path.parent.is_dir():
-        raise UserError(
-            tr("There is no folder {parent!r}; create it first, or choose another path", parent=str(path.parent))
-        )
-    if path.is_dir():
-        raise UserError(tr("{path!r} is a folder; choose another path", path=str(path)))
-    if path.exists() and not force:
-        raise UserError(tr("{path!r} already exists; add --force to replace it", path=str(path)))
+    if reason := _explain_unwritable(path, force=force):
+        raise UserError(reason)
     return path
 
 
