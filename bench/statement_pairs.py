@@ -7,6 +7,8 @@ pairs that were written before the rule was seen (development and test halves), 
 of which many have swapped roles, and for owners of several things and plain names of tools. Both halves of the last
 were written by one author before the rules; only the failures of the development half were read. Before the rules,
 precision and recall of "supersedes" were 0.58 and 0.82 in the development half and 0.63 and 0.77 in the test half.
+The pairs of relations (places, owners, durations, ports, tools, causes, defaults) in seven languages were written like
+these; precision and recall of "same" were 0.89 and 0.37 before the rules, 0.84 and 0.32 in the test half.
 
 The second table compares statements about different properties of one thing ("the billing server listens on port 8080",
 "the billing bucket is now otter-2"), each with each, and the same property of different things. None of these replaces

@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
+from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import stem_word
 
 
@@ -180,6 +181,10 @@ class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ended: pattern of clauses that say what no longer holds.
         passives: words before who does something.
         canonical: patterns of phrases with one meaning, and the word to read instead.
+        causes: patterns of whole statements with the groups `cause` and `effect`, by whatever words they are joined.
+        rewritten: patterns of phrases with one meaning, and what to read instead when two statements are compared.
+        implied: words that say no more than a unit or noun of the statement does, by these units and nouns: tests
+            "take", "need" or "last" 4 minutes.
         synonyms: families of words with one meaning.
         clefts: words that move a value to the beginning: "8787 is what the relay uses".
         sources, sources_cjk: patterns of phrases that say where the user knows it from.
@@ -208,6 +213,9 @@ class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ended: str
     passives: str
     canonical: tuple[tuple[str, str], ...]
+    causes: tuple[str, ...]
+    rewritten: tuple[tuple[str, str], ...]
+    implied: dict[str, str]
     synonyms: tuple[str, ...]
     clefts: str
     sources: tuple[str, ...]
@@ -246,6 +254,9 @@ class WordTables(Struct, frozen=True, kw_only=True):
     ended: re.Pattern[str]
     passives: frozenset[str]
     canonical: tuple[tuple[re.Pattern[str], str], ...]
+    causes: tuple[LazyRegex, ...]
+    rewritten: tuple[tuple[LazyRegex, str], ...]
+    implied: dict[str, str]
     synonyms: dict[str, str]
     clefts: frozenset[str]
     source: re.Pattern[str]
@@ -287,6 +298,9 @@ def word_tables() -> WordTables:
         ended=re.compile(rules.ended, re.I),
         passives=frozenset(rules.passives.split()),
         canonical=tuple((re.compile(pattern, re.I), word) for pattern, word in rules.canonical),
+        causes=tuple(LazyRegex(pattern, re.I) for pattern in rules.causes),
+        rewritten=tuple((LazyRegex(pattern, re.I), text) for pattern, text in rules.rewritten),
+        implied=rules.implied,
         synonyms={_stem(word): _stem(line.split()[0]) for line in rules.synonyms for word in line.split()},
         clefts=frozenset(rules.clefts.split()),
         source=re.compile(rf"(?<!\w)(?:{either(rules.sources)})|{rules.sources_cjk}", re.I),
@@ -378,6 +392,42 @@ def _blank(found: re.Match[str]) -> str:
 def read_statement_words(text: str) -> Words:
     """Return the words of a statement. Cached."""
     return _read_words(text, text, ())
+
+
+@lru_cache(maxsize=4_096)
+def read_reworded(text: str) -> Words:
+    """Return the words of a statement in which phrases with one meaning are one, and an effect precedes its cause.
+
+    Their places are not those in the text. Cached.
+    """
+    tables = word_tables()
+    text = text.rstrip(" .!。！")
+    for pattern in tables.causes:
+        if found := pattern.match(text):
+            parts = {name: part.strip() for name, part in found.groupdict(default="").items()}
+            effect, cause = (f"{parts[name]}{parts.get(f'{name}2', '')}" for name in ("effect", "cause"))
+            text = f"{effect} {parts.get('verb', '')} because {cause}"
+            break
+    for pattern, instead in tables.rewritten:
+        text = pattern.sub(instead, text)
+    return read_statement_words(text)
+
+
+def find_implied(mine: Words, theirs: Words) -> frozenset[str]:
+    """Return the keys of words that say no more than a unit or noun that both statements have."""
+    one, other = (
+        {name for word in words.words for name in (word.key, f"unit:{word.unit}", f"form:{word.form}")}
+        for words in (mine, theirs)
+    )
+    return frozenset(key for names, keys in _list_implied() if names & one & other for key in keys)
+
+
+@cache
+def _list_implied() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    return tuple(
+        (frozenset((*nouns.split(), *map(get_key, nouns.split()))), frozenset(map(get_key, words.split())))
+        for nouns, words in word_tables().implied.items()
+    )
 
 
 @lru_cache(maxsize=256)
@@ -519,7 +569,7 @@ def _make_word(token: str, start: int, end: int) -> Word:
     joined = re.fullmatch(r"-?\d[\d.,]*(?P<unit>[A-Za-z%]{1,3})", token)
     unit = word_tables().units.get(joined["unit"].casefold(), "") if joined else ""
     form = "number" if unit else _get_form(token)
-    return Word(text=token, start=start, end=end, key=_get_key(token), form=form, unit=unit)
+    return Word(text=token, start=start, end=end, key=get_key(token), form=form, unit=unit)
 
 
 _NO_NUMBERS = frozenset(("one", "a", "an", "once", "single"))
@@ -540,7 +590,8 @@ def _get_form(token: str) -> Form:
 
 
 @lru_cache(maxsize=8_192)
-def _get_key(token: str) -> str:
+def get_key(token: str) -> str:
+    """Return the word for comparison: without case and ending, and the first of its family of synonyms."""
     folded = token.casefold()
     if not folded.isalpha():
         return folded
@@ -556,7 +607,7 @@ def _stem(word: str) -> str:
 _GERMAN_ARTICLES = frozenset("der die das dem den des ein eine einen einem einer".split())
 ARTICLES = frozenset("the a an der die das den dem le la les un une el los las o os as um uma".split())
 _INFLECTIONS = frozenset(
-    ",s,es,e,en,n,er,ers,r,ed,d,ing,ment,ments,ion,ions,ation,ations,ung,ungen,t,te,ten,st,et,ons,ez,ent,é,és,ée,ées,ir"
+    ",s,es,e,en,n,er,or,ors,ure,ures,ers,r,ed,d,ing,ment,ments,ion,ions,ation,ations,ung,ungen,t,te,ten,st,et,ons,ez,ent,é,és,ée,ées,ir"
     ",a,o,as,os,an,am,em,amos,emos,imos,ado,ada,ados,adas,ar,ación,aciones,ação,ações,ção,ções,ción,iones,ión".split(
         ","
     )
@@ -570,9 +621,11 @@ def matches(one: Word, other: Word) -> bool:
     if one.form not in ("word", "proper") or other.form not in ("word", "proper"):
         return False
     mine, theirs = one.text.casefold(), other.text.casefold()
+    if mine.removeprefix("ge") == theirs.removeprefix("ge"):
+        return True  # "pflegt", "gepflegt"
     unlike = (place for place, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
     common = next(unlike, min(len(mine), len(theirs)))
-    return common >= 4 and mine[common:] in _INFLECTIONS and theirs[common:] in _INFLECTIONS
+    return any(mine[at:] in _INFLECTIONS and theirs[at:] in _INFLECTIONS for at in range(common, 3, -1))
 
 
 def is_generic(word: Word) -> bool:
@@ -587,10 +640,8 @@ def has_article(word: Word, text: str) -> bool:
 
 def have_other_relation(one: Words, other: Words) -> bool:
     """Whether the values belong to their subjects in ways that exclude each other: a name and a place."""
-    mine, theirs = (words.relations & {"name", "owner"} for words in (one, other))
-    return bool(mine and other.relations and not mine & other.relations) or bool(
-        theirs and one.relations and not theirs & one.relations
-    )
+    mine, theirs = (words.relations - {"handle"} for words in (one, other))  # by a person, or with a tool
+    return bool(mine and theirs and mine.isdisjoint(theirs) and {"name", "owner"} & (mine | theirs))
 
 
 def is_light(word: str) -> bool:

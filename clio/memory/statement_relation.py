@@ -55,11 +55,12 @@ from clio.memory.statement_reader import (
     Words,
     find_base_verb,
     find_family,
+    find_implied,
     has_article,
     have_other_relation,
     is_generic,
     matches,
-    read_statement_words,
+    read_reworded,
     word_tables,
 )
 from clio.text.lazy_regex import LazyRegex
@@ -104,7 +105,12 @@ _DISTINGUISHING_STEMS = frozenset(
 )
 """Adjectives that make another thing of one: "the default limit" is not "the limit"."""
 _DUTY_STEMS = frozenset(map(normalize_word, DUTIES))
-_OPTIONAL_STEMS = frozenset(map(stem_word, ATTRIBUTES))
+_DEEDS = frozenset(("use", "listen", "serve", "say"))
+"""Relations that are the same only with a number or a name: what a port or a folder is used for goes without saying."""
+_DERIVED = re.compile(r"(?:er|or|eur|euse|dora?|ion|ung|ção|ment)(?:e?s|en|ões)?$", re.I)
+_BOUNDS = frozenset(map(stem_word, ("limit", "minimum", "default")))
+"""Words that are never left out: "at most 4 minutes" is not "at least 4 minutes"."""
+_OPTIONAL_STEMS = frozenset(map(stem_word, ATTRIBUTES)) - _BOUNDS
 
 
 def relate_statements(old: str, new: str) -> Relation:
@@ -498,7 +504,8 @@ def _is_same(old: Statement, new: Statement, text: str, other: str, similarity: 
 _ORDERED_WORDS = frozenset("before after with without only except until".split())
 """Prepositions and adverbs whose place matters: "events before users", "only admins can delete"."""
 _DECIDING_WORDS = frozenset(
-    "all some every each both was were had may might must can could should will would never always up down off".split()
+    "all some every each both least most was were had may might must can could should will would never always up down "
+    "off".split()
 )
 """Words that make another statement wherever they are, although they are stop words or prepositions."""
 _PASSIVE = LazyRegex(
@@ -627,9 +634,15 @@ def says_same(one: str, other: str) -> bool:
     The order of words tells who does what to whom: only values, and words such as "port", may be at another place, the
     verb too where the statement is turned around or in the passive voice.
     """
-    mine, theirs = read_statement_words(one), read_statement_words(other)
+    mine, theirs = read_reworded(one), read_reworded(other)
+    implied = find_implied(mine, theirs)
+    mine, theirs = (
+        structs.replace(words, words=tuple(word for word in words.words if word.key not in implied))
+        for words in (mine, theirs)
+    )
     moods = mine.moods ^ theirs.moods
-    if "past" in moods or len(moods) > 1 or have_other_relation(mine, theirs):
+    is_bounded = all(any(word.key in _BOUNDS for word in words.words) for words in (mine, theirs))
+    if "past" in moods or (len(moods) > 1 and not is_bounded) or have_other_relation(mine, theirs):
         return False
     pairs: list[tuple[Word, Word]] = []
     left = list(theirs.words)
@@ -646,6 +659,9 @@ def says_same(one: str, other: str) -> bool:
         return False
     pairs.sort(key=lambda pair: pair[0].start)
     values = [pair for pair in pairs if _are_values(pair, mine, theirs)]
+    verbs = [words.relations & _DEEDS for words in (mine, theirs)]
+    if all(verbs) and verbs[0].isdisjoint(verbs[1]) and all(one.form in ("proper", "word", "cjk") for one, _ in values):
+        return False  # "Ann answers the phone", "Ann uses the phone"; but "the API answers on", "the API uses port 80"
     rest = [pair for pair in pairs if pair not in values]
     by_form = ([pair for pair in values if pair[0].form == form] for form in {one.form for one, _ in values})
     if not all(map(_is_in_order, by_form)):
@@ -654,8 +670,10 @@ def says_same(one: str, other: str) -> bool:
         pair
         for pair in rest
         if not {one.key for one in pair} & word_tables().attributes
-        and not any(_is_before(pair, value) for value in values)
+        and not any(_is_beside(pair, value) for value in values)
     ]
+    if len(derived := [pair for pair in fixed if values and _is_derived(pair, rest)]) == 1:
+        fixed.remove(derived[0])  # "the editor is Ann", "Ann edits"
     if _is_in_order(fixed):
         starts = ([pair[place] for pair in rest] for place in (0, 1))
         places = [_list_places(words.negations, known) for words, known in zip((mine, theirs), starts, strict=True)]
@@ -693,9 +711,22 @@ def _are_values(pair: tuple[Word, Word], mine: Words, theirs: Words) -> bool:
     return one.form not in ("word", "cjk", "proper") or bool(find_family(one.text.casefold())) or _is_day(one)
 
 
-def _is_before(pair: tuple[Word, Word], value: tuple[Word, Word]) -> bool:
-    """Whether a word is directly before a value in both statements: "building 7"."""
-    return all(0 <= after.start - before.end <= 1 for before, after in zip(pair, value, strict=True))
+def _is_beside(pair: tuple[Word, Word], value: tuple[Word, Word]) -> bool:
+    """Whether a word is directly before a value in both statements, or behind its unit: "building 7", "5 lines of"."""
+    both = tuple(zip(pair, value, strict=True))
+    return all(0 <= number.start - word.end <= 1 for word, number in both) or all(
+        number.unit and 0 < word.start - number.whole <= len(" of ") for word, number in both
+    )
+
+
+def _is_derived(pair: tuple[Word, Word], others: Sequence[tuple[Word, Word]]) -> bool:
+    """Whether one of two words is a noun behind what the other, a verb, is done with: "newsletter editor", "edits"."""
+    return [bool(_DERIVED.search(word.text)) for word in pair].count(True) == 1 and any(
+        other[place].end == pair[place].start - 1
+        for place in (0, 1)
+        if _DERIVED.search(pair[place].text)
+        for other in others
+    )
 
 
 def _is_day(word: Word) -> bool:

@@ -69,3 +69,27 @@ def test_what_the_user_asks_to_remember_in_another_wording_is_stored_by_the_mode
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ("记住李雷负责结算模块", "记住结算模块的负责人是李雷"),
+        ("検索サーバーのポートは9205だと覚えておいて", "検索サーバーは9205番ポートだと覚えておいて"),
+        ("remember that test runs take 4 minutes", "remember that a test run is about 4 minutes"),
+        ("remember: never edit the seed files", "remember that the seed files must never be edited"),
+        ("remember that the seed files must never be edited", "remember: never edit the seed files"),
+        ("remember never commit to the gh-pages branch", "remember that you must not commit to gh-pages, ever"),
+        ("remember that i like diffs with 5 lines of context", "remember that I prefer 5 lines of context in diffs"),
+    ],
+)
+def test_what_is_told_again_in_other_words_is_kept_once(make_harness: MakeHarness, first: str, again: str) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn(first)
+        await harness.turn(again)
+        assert len(harness.app.memory.store.records()) == 1
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -305,7 +305,7 @@ def _find_last(old: Words, phrases: Sequence[list[Word]], new: Sequence[Word], s
         _get_word_before(text, phrase[0].start) for text, phrase in ((old.text, last), (said.plain, new))
     )
     is_plain = _get_phrase_form(new) == "word"
-    if is_plain and not said.is_corrected and "act" in old.relations and not old.has_noun:
+    if is_plain and not said.is_corrected and not old.relations.isdisjoint(("act", "use")) and not old.has_noun:
         return []  # "the tests run with coverage now"
     if is_plain and before_new and not is_light(before_new):
         return []  # "actually the port broke"

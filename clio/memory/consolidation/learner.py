@@ -218,11 +218,14 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
     failed = ""
     said = Provenance(session=session, asserted_by="user")
     title = "; ".join(one.content for one in statements[:MAX_SHOWN])
-    with memory.store.group(f"saved {title}") if len(statements) > 1 else nullcontext():
+    is_group = len(statements) > 1 or any(one.kind != "fact" for one in statements)
+    with memory.store.group(f"saved {title}") if is_group else nullcontext():
         for one in statements:
             try:
                 [clean] = memory.redacted_notices([one])
                 check_more_than_secret(clean.content)
+                if clean.kind == "fact" and (limit := _find_limit(memory, clean)) is not None:
+                    clean, one = limit, limit  # told again as a fact
                 if clean.kind == "fact":
                     done = memory.store.add(
                         MemoryDraft(content=clean.content, kind="fact", explicit=True), provenance=said
@@ -233,6 +236,7 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
                 scope = "project" if one.in_project and not memory.is_foreign else "user"
                 book = memory.project_preferences if scope == "project" else memory.preferences
                 saved[scope].append(_save(book, clean, said))
+                _archive_fact(memory, clean.content)
             except (UserError, StorageError, OSError) as error:
                 failed = tr("not saved: {error_cause}", error_cause=error_cause(error))
     parts = [
@@ -242,6 +246,22 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
     ]
     remembered = tr("{parts} · /memory undo", parts=" · ".join(parts)) if parts else ""
     return SavedStatements("; ".join(part for part in (remembered, failed) if part), tuple(facts))
+
+
+def _find_limit(memory: MemorySystem, fact: StatedPreference) -> StatedPreference | None:
+    """Return a fact as the hard limit that already says the same: "the images must never be modified"."""
+    for book in (memory.preferences, memory.project_preferences):
+        if known := book.find_reworded(fact.content, NEVER):
+            in_project = book is memory.project_preferences
+            return structs.replace(fact, kind="rule", content=known.content, score=known.score, in_project=in_project)
+    return None
+
+
+def _archive_fact(memory: MemorySystem, preference: str) -> None:
+    """Archive the user's fact that says the same as a rule or preference that has been saved."""
+    near = memory.store.project.find_nearest(preference, "fact")
+    if near is not None and near.relation == "same" and near.record.is_stated_by_user:
+        memory.store.supersede([near.record.id], None, f"said as “{preference}”")
 
 
 def describe_session_limits(held: Sequence[str]) -> str:

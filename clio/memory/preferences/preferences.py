@@ -194,8 +194,8 @@ class Preferences:
         content, score = check_content(item), _score(score)
         is_users = provenance is not None and provenance.asserted_by == "user"
         known = self._named(content) or (self._same_thing(content) if explicit else None)
-        if known is None and explicit and is_users:
-            known = self._former_rule(content)
+        if known is None and is_users:
+            known = self.find_reworded(content, score) or (self._former_rule(content) if explicit else None)
         opposite = self._opposite(content, reason) if known is None and is_users and not explicit else None
         known = known or opposite
         tags = tuple(self._scenarios.resolve(name) for name in clean_tags(scenarios))
@@ -400,6 +400,21 @@ class Preferences:
         wanted = extract_subject(item)
         found = [record for record in self._records() if extract_subject(record.content) == wanted]
         return max(found, key=lambda record: record.explicit) if found else None
+
+    def find_reworded(self, item: str, score: float = 0.0) -> MemoryRecord | None:
+        """Return the user's preference that says the same in other words. score: of the new one, as high or low."""
+        from clio.memory.statement_relation import says_same
+
+        return next(
+            (
+                one
+                for one in self._records()
+                if one.is_stated_by_user
+                and ((one.score or 0.0) > _NEUTRAL) == (score > _NEUTRAL)
+                and says_same(one.content, item)
+            ),
+            None,
+        )
 
     def _former_rule(self, item: str) -> MemoryRecord | None:
         """Return the user's rule to which a new one gives another value: "answer in English", "answer in German".

@@ -18,6 +18,7 @@ from clio.memory.statement_parser import announces_change
 from clio.memory.statement_relation import (
     Relation,
     differ_in_numbers,
+    mask_digits,
     relate_statements,
     says_same,
     telling_terms,
@@ -472,6 +473,8 @@ def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord
     """
     is_change = announces_change(new.content)
     terms = topic_terms(new.content) if is_change else telling_terms(new.content)
+    if mask_digits(new.content) is not None:
+        terms = frozenset(extract_terms(new.content))  # a statement in such a script is read as one word
     counts = {} if is_change else index.count_having(terms)
     rare = [term for term in terms if counts.get(term, 0) <= _MAX_BY_SUBJECT]
     matches = index.matches(rare or extract_terms(new.content))
