@@ -31,7 +31,6 @@ from clio.memory.store.ltm_codec import (
     set_handle,
     to_number,
 )
-from clio.memory.store.ltm_objects import capture_state, find_ends
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import (
@@ -47,6 +46,7 @@ from clio.memory.store.record import (
     strip_use,
 )
 from clio.memory.store.typed_store import TypedStore
+from clio.memory.store.versions import capture_state, find_ends
 from clio.memory.styles.style_state import Earned, StyleFile, StyleState
 from clio.storage.files import make_folder, make_ignored_folder, read_regular, write_atomic
 from clio.sync.records import MAX_STAMP, Json, Key, compute_digest

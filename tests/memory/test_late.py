@@ -33,7 +33,7 @@ print(*sys.modules)
 """
 LATE = """
     consolidation.consolidation preferences.session_start retrieval.retriever
-    store.deduplication store.ltm_objects
+    store.deduplication
     store.ltm_store store.notes store.versions styles.feedback styles.selection team.knowledge
     team.share transcripts.index transcripts.session_search transcripts.session_text
     vectors.model_embedders vectors.vector_index

@@ -57,7 +57,7 @@ from clio.memory.portability.export import (
 )
 from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
 from clio.memory.retrieval.prompt_prefix import describe_trust
-from clio.memory.store.ltm_objects import read_imported_document
+from clio.memory.store.ltm_store import read_imported_document
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope

@@ -11,12 +11,11 @@ import clio
 from clio.errors import UserError
 from clio.memory.store.change_log import LOG_NAME, ChangeLog, encode_former
 from clio.memory.store.ltm_codec import decode_ltm
-from clio.memory.store.ltm_objects import ArchivedMemory
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryRecord, Note, Redact, redact_json, redact_note, redact_record
 from clio.memory.store.typed_store import Scope, TypedStore
-from clio.memory.store.versions import EndedVersion
+from clio.memory.store.versions import ArchivedMemory, EndedVersion
 from clio.storage.documents import (
     Document,
     DocumentFormat,

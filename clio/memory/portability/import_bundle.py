@@ -36,8 +36,7 @@ from clio.memory.preferences.task_types import parse_task_types
 from clio.memory.store.change_log import End, FormerVersion, ScopeLogs, decode_former
 from clio.memory.store.deduplication import find_nearest_memory
 from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, get_provenance
-from clio.memory.store.ltm_objects import ArchivedMemory, import_document, read_imported_document
-from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.ltm_store import LongTermMemory, import_document, read_imported_document
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.memory_store import SCOPES
 from clio.memory.store.notes import Notes, note_change
@@ -56,7 +55,7 @@ from clio.memory.store.record import (
     strip_use,
 )
 from clio.memory.store.typed_store import JournalLine, Scope, TypedStore
-from clio.memory.store.versions import EndedVersion, make_ended_change
+from clio.memory.store.versions import ArchivedMemory, EndedVersion, make_ended_change
 from clio.memory.styles.feedback import RatingLine, Trajectories
 from clio.memory.styles.style_state import FORMAT, StyleState
 from clio.storage.documents import load_document, update_document

@@ -8,7 +8,7 @@ docs/architecture.md) apply to the rest.
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct, structs
@@ -25,7 +25,14 @@ from clio.memory.statement_relation import (
     topic_terms,
 )
 from clio.memory.store.change_log import FormerVersion, make_former
-from clio.memory.store.ltm_codec import normalize_rule_path, normalize_text
+from clio.memory.store.ltm_codec import (
+    Json,
+    normalize_rule_path,
+    normalize_text,
+    to_raw,
+    to_record,
+    write_record,
+)
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.record import (
     PROJECT_KINDS,
@@ -524,3 +531,36 @@ def _is_outdated_by(old: MemoryRecord, new: MemoryRecord) -> bool:
 
 def _merge_tags(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))
+
+
+_OTHER_TEXTS = ("name", "impact", "other_impacts", "prevention", "other_preventions", "examples")
+"""The fields whose texts do not belong to the identity of a memory."""
+
+
+def merge_object(
+    raw: Json, new: MemoryRecord, now: float = 0.0, *, forgotten: bool = False, is_copy: bool = False
+) -> None:
+    """Merge a statement of the same meaning into an object, see `merge_records`.
+
+    Texts that the more trusted of the two sources did not state are stored in `quoted`, which is never shown.
+
+    Args:
+        forgotten: the user removed the memory, so confidence and provenance are those of the new statement.
+        is_copy: the statement is from another file, so counts and times become the higher of the two, and reading the
+            same file twice changes nothing.
+    """
+    was = old = to_record(new.kind, raw, "")
+    if forgotten:
+        old = structs.replace(was, confidence=new.confidence, provenance=new.provenance, confirmations=())
+    if (less_trusted := find_less_trusted(old, new)) is not None:
+        said, other = (to_raw(one) for one in (less_trusted, new if less_trusted is old else old))
+        texts = {name: said[name] for name in _OTHER_TEXTS if said.get(name) and said[name] != other.get(name)}
+        former = raw.get("quoted")
+        quoted: list[Any] = cast(list[Any], former) if isinstance(former, list) else []
+        if texts and texts not in quoted:
+            raw["quoted"] = [*quoted, texts]
+    merged = merge_records(old, new, max(now, old.updated, new.updated if is_copy else 0.0))
+    if is_copy:
+        rate = merged.success_rate if old.success_rate is None else old.success_rate
+        merged = structs.replace(merged, times=max(old.times, new.times), success_rate=rate)
+    write_record(raw, was, merged)

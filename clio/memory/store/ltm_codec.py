@@ -44,6 +44,8 @@ _PATH_WITH_LINES = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
 _HASH_CHARS = 32
 _MENTIONED_PATH = LazyRegex(r"(?<![\w./:@~$*<{-])(?:[\w.-]+/)+(?:[\w.-]*\w)?(?![\w*<{(])", needs="/")
 """A relative path with a folder, as in "the schema is in db/schema.sql"."""
+MAX_CHARS = 10_000
+"""Maximum length of each text of a memory; a longer text is stored as a note."""
 
 
 class ExampleFiles:
@@ -337,6 +339,11 @@ def write_record(raw: Json, before: MemoryRecord, after: MemoryRecord) -> None:
 def get_times(kind: Kind, raw: Json) -> int:
     """Return how often a memory was recorded, at least 1."""
     return min(max(int(to_number(raw.get(SHAPES[kind].count), 1.0)), 1), 1_000_000_000)
+
+
+def get_confirmed_at(raw: Json) -> float:
+    """Return when an object was last confirmed."""
+    return max(to_number(raw.get("updated"), 0.0), to_number(raw.get("timestamp"), 0.0))
 
 
 def get_steps(raw: Json) -> tuple[str, ...]:

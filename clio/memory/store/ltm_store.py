@@ -1,4 +1,4 @@
-"""Changes to the project's memory (`ltm.json`), made under a lock; pruning, and uses (`ltm.uses.json`)."""
+"""Changes to the project's memory (`ltm.json`), made under a lock; pruning, imports, and uses (`ltm.uses.json`)."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -7,49 +7,45 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
+import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import StorageError, UserError
+from clio.memory.statement_relation import relate_statements
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, End, decode_sides, new_change
+from clio.memory.store.deduplication import merge_object
 from clio.memory.store.ltm_codec import (
+    MAX_CHARS,
+    SHAPES,
     Json,
     LtmDocument,
     LtmReader,
     assign_handles,
+    decode_ltm,
     find_handle,
+    get_confirmed_at,
     get_handle,
     get_identity,
     get_main_text,
+    get_provenance,
+    get_times,
+    is_ltm_object,
     make_handle,
+    normalize_rule_path,
     set_handle,
+    to_fraction,
+    to_number,
     to_raw,
     to_record,
+    to_text,
     write_ltm,
-)
-from clio.memory.store.ltm_objects import (
-    ArchivedMemory,
-    ObjectState,
-    adopt_rule_path,
-    apply_changes,
-    capture_state,
-    check_draft,
-    find_ends,
-    find_insert_position,
-    find_other_solutions,
-    find_same,
-    find_stated,
-    import_document,
-    is_in_state,
-    merge_object,
-    read_imported_document,
-    replace_surrogates,
-    restore_states,
-    set_since,
+    write_record,
 )
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
     SHORT_CHARS,
+    TRUST,
     Action,
     Kind,
     MemoryDraft,
@@ -59,10 +55,22 @@ from clio.memory.store.record import (
     PruneReason,
     Saved,
     get_kind_label,
+    redact_json,
     redact_record,
     redact_value,
 )
-from clio.memory.store.versions import LtmArchive, Version, list_ltm_versions
+from clio.memory.store.versions import (
+    ArchivedMemory,
+    LtmArchive,
+    ObjectState,
+    Version,
+    capture_state,
+    find_ends,
+    is_in_state,
+    list_ltm_versions,
+    restore_states,
+    set_since,
+)
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder
@@ -99,6 +107,11 @@ def find_prunable(
         elif entry.updated and not is_lasting and now - max(entry.updated, entry.since) > max_age_days * DAY_S:
             found[entry.id] = "old"
     return found
+
+
+def replace_surrogates(text: str) -> str:
+    """Return the text as valid Unicode, with a question mark for each lone surrogate."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 class Use(Struct, frozen=True, kw_only=True):
@@ -563,3 +576,187 @@ class LongTermMemory(LtmReader):
 def _name_object(kind: Kind, raw: Json) -> str:
     """Return kind and text of an object, for the log and its messages: fact “we deploy with make ship”."""
     return f"{get_kind_label(kind)} “{truncate_line(get_main_text(kind, raw), SHORT_CHARS)}”"
+
+
+MAX_EXAMPLES = 50
+_CHANGEABLE = tuple("content solution also impact steps context confidence success_rate examples provenance".split())
+
+
+def check_draft(draft: MemoryRecord) -> MemoryRecord:
+    """Return the draft with its texts stripped and in valid Unicode. Raises UserError if it cannot be stored."""
+    clean = structs.replace(
+        draft,
+        **{
+            name: replace_surrogates(getattr(draft, name)).strip()
+            for name in ("content", "solution", "impact", "context")
+        },
+        **{name: _clean_texts(getattr(draft, name)) for name in ("also", "steps", "examples")},
+    )
+    name = get_kind_label(clean.kind)
+    if not clean.content and not (clean.kind == "workflow" and clean.steps):
+        raise UserError(tr("The {name} is empty; state in one sentence what to remember.", name=name))
+    if clean.kind == "solution" and not clean.solution:
+        raise UserError(tr("The solution is empty; say what fixed the error."))
+    texts = (clean.content, clean.solution, clean.impact, clean.context, *clean.also, *clean.steps, *clean.examples)
+    longest = max(map(len, texts))
+    if longest > MAX_CHARS:
+        raise UserError(
+            tr(
+                "The {name} has {longest:,} characters, more than the {max_chars:,} allowed; save it as "
+                "a note, and name that note here.",
+                name=name,
+                longest=longest,
+                max_chars=MAX_CHARS,
+            )
+        )
+    if len(clean.examples) > MAX_EXAMPLES:
+        raise UserError(
+            tr(
+                "{count} examples are too many; give the {max_examples} that show it best.",
+                count=len(clean.examples),
+                max_examples=MAX_EXAMPLES,
+            )
+        )
+    return clean
+
+
+def apply_changes(kind: Kind, raw: Json, handle: str, changes: dict[str, Any]) -> Json:
+    """Return the object with these fields changed. Raises UserError for a field that cannot be changed."""
+    unknown = [name for name in changes if name not in _CHANGEABLE]
+    if unknown:
+        raise UserError(
+            tr(
+                "{unknown} cannot be changed; only {changeable} can.",
+                unknown=", ".join(unknown),
+                changeable=", ".join(_CHANGEABLE),
+            )
+        )
+    now = to_record(kind, raw, handle)
+    new = check_draft(structs.replace(now, **changes))
+    is_named_by_steps = kind == "workflow" and now.content == " → ".join(now.steps)
+    if is_named_by_steps and "steps" in changes and "content" not in changes:
+        new = structs.replace(new, content=" → ".join(new.steps))
+    changed = raw.copy()
+    write_record(changed, now, new)
+    if get_identity(kind, changed) != get_identity(kind, raw):
+        changed.pop("confirmations", None)  # they were of other words
+    return changed
+
+
+def _clean_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(clean for text in texts if (clean := replace_surrogates(text).strip())))
+
+
+def find_same(kind: Kind, section: Iterable[Any], new: Json) -> Json | None:
+    """Return the object of a section with the same meaning as `new`; None if there is none."""
+    wanted = get_identity(kind, new)
+    return next((raw for raw in section if is_ltm_object(kind, raw) and get_identity(kind, raw) == wanted), None)
+
+
+def find_stated(kind: Kind, section: Sequence[Any], new: Json) -> Json | None:
+    """Return the object that a new one states again, of a discovery also one in nearly the same words, or None."""
+    found = find_same(kind, section, new)
+    if found is not None or kind != "discovery":
+        return found
+    known = ((raw, get_main_text(kind, raw)) for raw in section if is_ltm_object(kind, raw))
+    return next((raw for raw, text in known if relate_statements(text, get_main_text(kind, new)) == "same"), None)
+
+
+def find_other_solutions(section: Iterable[Any], new: Json) -> list[Json]:
+    """Return the other solutions to the same error, newest first."""
+    error, solution = get_identity("solution", new)
+    known = ((raw, get_identity("solution", raw)) for raw in section if is_ltm_object("solution", raw))
+    found = [raw for raw, words in known if words[0] == error and words[1] != solution]
+    return sorted(found, key=get_confirmed_at, reverse=True)
+
+
+def find_insert_position(kind: Kind, section: list[Any], new: Json) -> int:
+    """Return the index for a new object: the end, but before older solutions to the same error."""
+    older = find_other_solutions(section, new) if kind == "solution" else []
+    return min((place for place, raw in enumerate(section) if any(raw is one for one in older)), default=len(section))
+
+
+def adopt_rule_path(section: Iterable[Any], new: Json) -> None:
+    """Write the path of a new rule in the form that the file already has."""
+    wanted = normalize_rule_path(to_text(new.get("context")))
+    for raw in section:
+        if isinstance(raw, dict):
+            path = to_text(cast(Json, raw).get("context"))
+            if path and normalize_rule_path(path) == wanted:
+                new["context"] = path
+                return
+
+
+def read_imported_document(text: str) -> LtmDocument:
+    """Return the document in a text. Raises UserError if it is not an `ltm.json`, NewerDocument."""
+    try:
+        document = decode_ltm(text.encode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(tr("This is not an ltm.json ({error}); nothing was imported.", error=error)) from error
+    document.refuse_newer(tr("the imported ltm.json"))
+    return document
+
+
+def import_document(
+    document: LtmDocument,
+    foreign: LtmDocument,
+    provenance: Provenance,
+    now: float,
+    *,
+    redact: Callable[[str], str],
+    taken: Iterable[str],
+) -> tuple[list[ObjectState], list[ObjectState]]:
+    """Add every memory of `foreign`; return the confirmed ones as they were, and those and the new ones as they are.
+
+    A known one counts as confirmed if its object changes.
+
+    redact: applied to every text. taken: handles that no new memory may have, beside those of the document.
+    """
+    ours = document.all()
+    known = {(kind, *get_identity(kind, raw)): raw for kind, raw in reversed(ours)}
+    ids = {id(raw): handle for (_, raw), handle in zip(ours, assign_handles(ours), strict=True)}
+    places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
+    used, before, after = {*ids.values(), *taken}, dict[str, ObjectState](), dict[str, ObjectState]()
+    for kind, theirs in foreign.all():
+        new = _sanitize_import(redact_json(theirs, redact), provenance, now)
+        new["confidence"] = to_fraction(new.get("confidence"), SHAPES[kind].unstated)
+        new[SHAPES[kind].count] = get_times(kind, new)
+        if kind == "rule":
+            adopt_rule_path(document.section(kind), new)
+        words = (kind, *get_identity(kind, new))
+        old = known.get(words)
+        if old is None:
+            if get_handle(new) in used or not get_handle(new):
+                set_handle(new, make_handle(kind, new, used))
+            handle = new["id"]
+            used.add(handle)
+            places[id(new)] = len(document.section(kind))
+            document.section(kind).append(new)
+            known[words], ids[id(new)] = new, handle
+            after[handle] = capture_state(document, kind, handle, new, places[id(new)])
+            continue
+        was = capture_state(document, kind, ids[id(old)], old, places[id(old)])
+        merge_object(old, to_record(kind, new, ""), is_copy=True)
+        if to_record(kind, old, was.id) == to_record(kind, was.entry, was.id):
+            old.clear()
+            old.update(was.entry)
+            continue
+        set_handle(old, was.id)
+        if was.id not in after:
+            before[was.id] = was
+        after[was.id] = capture_state(document, kind, was.id, old, places[id(old)])
+    return list(before.values()), list(after.values())
+
+
+def _sanitize_import(raw: Json, provenance: Provenance, now: float) -> Json:
+    """Return the object with valid times, none in the future, and a source that is trusted no more than allowed."""
+    for name in ("timestamp", "updated"):
+        if name in raw:
+            raw[name] = min(max(to_number(raw[name], 0.0), 0.0), now)
+    raw.setdefault("timestamp", now)
+    source = get_provenance(raw) or provenance
+    if TRUST[source.asserted_by] > TRUST[provenance.asserted_by]:
+        source = msgspec.structs.replace(source, asserted_by=provenance.asserted_by)
+    raw["provenance"] = msgspec.to_builtins(source)
+    raw.pop("confirmations", None)  # of sessions that nobody here can look at
+    return raw

@@ -1,10 +1,12 @@
 """The versions of each memory, when each was valid, the changes between them, and the archive of removed memories.
 
-All are derived from the change log.
+All are derived from the change log, which has an object of `ltm.json` as `ObjectState` before and after each change.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -25,6 +27,7 @@ from clio.memory.store.change_log import (
     read_endings,
 )
 from clio.memory.store.ltm_codec import (
+    SHAPES,
     Json,
     LtmDocument,
     get_handle,
@@ -32,8 +35,102 @@ from clio.memory.store.ltm_codec import (
     is_ltm_object,
     to_record,
 )
-from clio.memory.store.ltm_objects import ArchivedMemory, ObjectState
-from clio.memory.store.record import PROJECT_KINDS, Because, Kind, MemoryRecord, has_left, is_other_version
+from clio.memory.store.record import (
+    PROJECT_KINDS,
+    Because,
+    Kind,
+    MemoryRecord,
+    has_left,
+    is_other_version,
+)
+
+
+class ArchivedMemory(Struct, frozen=True, kw_only=True):
+    """An archived memory: its JSON object, when and why it was archived."""
+
+    kind: str
+    archived: float
+    because: str
+    entry: Json
+
+    @property
+    def known_kind(self) -> Kind | None:
+        """Return its kind; None if this clio does not know the kind, or the object is no memory of it."""
+        return next((kind for kind in SHAPES if kind == self.kind and is_ltm_object(kind, self.entry)), None)
+
+    @property
+    def record(self) -> MemoryRecord | None:
+        """Return it as a memory; None if its kind is not known."""
+        kind = self.known_kind
+        return to_record(kind, self.entry, get_handle(self.entry)) if kind else None
+
+
+class ObjectState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One object of the file at one moment. kept: set if it was in the archive, not in the file."""
+
+    kind: Kind
+    id: str
+    place: int = 0
+    entry: Json = {}
+    kept: ArchivedMemory | None = None
+
+    @property
+    def record(self) -> MemoryRecord:
+        """Return the object as a memory."""
+        return to_record(self.kind, self.entry, self.id)
+
+
+def capture_state(document: LtmDocument, kind: Kind, handle: str, raw: Json, place: int | None = None) -> ObjectState:
+    """Return a copy of an object as it is now."""
+    where = document.place(kind, raw) if place is None else place
+    return ObjectState(kind=kind, id=handle, place=where, entry=copy.deepcopy(raw))
+
+
+def is_in_state(document: LtmDocument, pieces: Sequence[ObjectState], handles: set[str]) -> bool:
+    """Return whether the file has exactly these objects for these ids."""
+    wanted = {one.id: one.entry for one in pieces if one.kept is None}
+    found = {handle: raw for handle, (_, raw) in document.by_handle().items() if handle in handles}
+    return found == wanted
+
+
+def restore_states(document: LtmDocument, before: Sequence[ObjectState], after: Sequence[ObjectState]) -> None:
+    """Restore the objects of `before`: remove added ones, and insert removed ones at their places."""
+    known, kept = document.by_handle(), {one.id: one for one in before if one.kept is None}
+    for one in after:
+        kind, raw = known[one.id]
+        if one.id in kept:
+            raw.clear()
+            raw.update(kept[one.id].entry)
+        else:
+            del document.section(kind)[document.place(kind, raw)]
+    for one in sorted(kept.values(), key=lambda one: one.place):
+        if one.id not in known:
+            document.section(one.kind).insert(one.place, one.entry)
+
+
+def find_ends(
+    before: Sequence[ObjectState],
+    after: Sequence[ObjectState],
+    leaving: Mapping[str, End] = MappingProxyType({}),
+) -> dict[str, End]:
+    """Return how the objects of `before` end as they become those of `after`, by id.
+
+    leaving: how those end that are removed; default: forgotten.
+    """
+    later = {one.id: one for one in after if one.kept is None}
+    found: dict[str, End] = {}
+    for one in before:
+        if one.kept is None and one.id not in later:
+            found[one.id] = leaving.get(one.id, End(because="forgotten"))
+        elif one.kept is None and is_other_version(one.record, later[one.id].record):
+            found[one.id] = End(because="changed")
+    return found
+
+
+def set_since(raw: Json, now: float) -> None:
+    """Set the time since when an object has its present meaning; a value of another program stays."""
+    if isinstance(raw.get("since", now), int | float):
+        raw["since"] = now
 
 
 class EndedVersion(Struct, frozen=True, kw_only=True):

@@ -29,10 +29,13 @@ from msgspec import Struct, structs
 import clio
 from clio.config.project_links import FORMAT_NAME, has_shared_memory
 from clio.errors import NewerDocument
+from clio.memory.store.deduplication import merge_object
 from clio.memory.store.ltm_codec import (
+    MAX_CHARS,
     SHAPES,
     Json,
     SharedMemory,
+    get_confirmed_at,
     get_handle,
     get_identity,
     get_times,
@@ -41,7 +44,6 @@ from clio.memory.store.ltm_codec import (
     set_handle,
     to_record,
 )
-from clio.memory.store.ltm_objects import MAX_CHARS, get_confirmed_at, merge_object
 from clio.memory.store.record import PROJECT_KINDS, Kind
 from clio.readonly_git import run_git
 from clio.storage.documents import check_version

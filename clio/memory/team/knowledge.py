@@ -21,11 +21,11 @@ from clio.memory.store.ltm_codec import (
     LtmDocument,
     SharedEntry,
     SharedMemory,
+    get_confirmed_at,
     get_identity,
     get_times,
     to_fraction,
 )
-from clio.memory.store.ltm_objects import get_confirmed_at
 from clio.memory.store.record import Kind
 from clio.memory.team.folder import (
     MAX_NAMED,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clio.memory.store.deduplication import merge_object
 from clio.memory.store.ltm_codec import normalize_text, to_raw
-from clio.memory.store.ltm_objects import merge_object
 from clio.memory.store.record import MemoryDraft
 from tests.memory.store.ltm_support import NOW, add, ltm, read_json, said_by, write_json
 
