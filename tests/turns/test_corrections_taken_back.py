@@ -242,3 +242,62 @@ def test_what_was_not_meant_is_forgotten(make_harness: MakeHarness, said: str, w
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("told", "withdrawal", "memory"),
+    [
+        ("I prefer tabs in Go files and spaces in Python files", "forget that I prefer tabs", "tabs in Go"),
+        (
+            "remember that the API uses port 8080 and the database is on port 5432",
+            "forget that the API uses port 8080",
+            "port 5432",
+        ),
+        (
+            "merk dir, dass ich Tabs in Go-Dateien und Leerzeichen in Python bevorzuge",
+            "vergiss, dass ich Tabs bevorzuge",
+            "Leerzeichen",
+        ),
+    ],
+)
+def test_a_memory_that_says_more_than_what_is_to_be_forgotten_is_asked_about(
+    make_harness: MakeHarness, told: str, withdrawal: str, memory: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn(told)
+        await harness.turn(withdrawal)
+        [record] = harness.app.memory.store.records()
+        [(question, confirm)] = harness.app.learner.pop_suggestions()
+        assert memory in question and "says more" in question
+        await harness.turn(withdrawal)
+        harness.app.learner.defer_suggestions()
+        assert any(record.id[-8:] in notice and "/memory edit" in notice for notice in notices(harness))
+        confirm()
+        assert not harness.app.memory.store.records()
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("told", "withdrawal"),
+    [
+        ("remember that the API uses port 8080 and the database is on port 5432", "forget that the API uses port 9090"),
+        ("I prefer tabs in Go files and spaces in Python files", "forget that I prefer short answers"),
+    ],
+)
+def test_a_memory_that_does_not_say_what_is_to_be_forgotten_is_not_asked_about(
+    make_harness: MakeHarness, told: str, withdrawal: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn(told)
+        await harness.turn(withdrawal)
+        assert not harness.app.learner.pop_suggestions()
+        assert len(harness.app.memory.store.records()) == 1
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from clio.memory.consolidation.value_corrections import is_said_before, list_repeated_words
 from clio.memory.preferences.rule_files import load_rule_file, read_own_sentences
+from clio.memory.statement_reader import split_clauses
 from clio.text.vocabulary import stem_word
 
 MAX_SENTENCE = 160
@@ -352,16 +353,36 @@ def is_same_word(one: str, other: str) -> bool:
 
 def is_meant(content: str, request: ForgetRequest) -> bool:
     """Whether a request that names something names this memory."""
+    named = _list_named_terms(content, request)
+    if request.kind != "stated" or not named:
+        return bool(named)
+    return len(set(named)) * 10 >= len(set(list_terms(content)) - _fillers().weak) * 7
+
+
+def is_part_meant(content: str, request: ForgetRequest, *, is_preference: bool) -> bool:
+    """Whether a request states a part of what a memory says: "I prefer tabs", of tabs in Go and spaces in Python.
+
+    A part has a quarter of its words, most of those of one clause, or any of a preference.
+    """
+    named = set(_list_named_terms(content, request)) if request.kind == "stated" else set[str]()
+    clauses = [content[start:end] for start, end in split_clauses(content)]
+    return bool(named) and (
+        is_preference
+        or len(named) * 4 >= len(set(list_terms(content)) - _fillers().weak)
+        or any(is_meant(clause, request) for clause in clauses)
+    )
+
+
+def _list_named_terms(content: str, request: ForgetRequest) -> list[str]:
+    """Return the words of a request that tell what it is about, if all of them are in the memory."""
     wanted, memory = list_terms(request.about), _Content(content)
     named = [term for term in wanted if term not in _fillers().weak or memory.has(term)] or wanted
-    if not named or not all(map(memory.has, named)) or any(map(memory.has, request.noun.split())):
-        return False
-    if request.kind != "stated":
-        return True
+    if not all(map(memory.has, named)) or any(map(memory.has, request.noun.split())):
+        return []
     # "forget that we deploy with make deploy" is not about "we deploy with make ship".
     known = list_terms(content)
-    repeats_less = any(1 < named.count(term) > known.count(term) for term in named)
-    return not repeats_less and len(set(named)) * 10 >= len(set(known) - _fillers().weak) * 7
+    repeats_less = request.kind == "stated" and any(1 < named.count(term) > known.count(term) for term in named)
+    return [] if repeats_less else named
 
 
 def needs_confirmation(request: ForgetRequest, content: str, context: str) -> bool:

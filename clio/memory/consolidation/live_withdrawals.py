@@ -14,6 +14,7 @@ from clio.memory.consolidation.forget_requests import (
     ForgetRequest,
     find_forget_requests,
     is_meant,
+    is_part_meant,
     is_said_in,
     is_stated_in,
     list_named,
@@ -92,23 +93,35 @@ def _take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tupl
 
 
 class UnclearRequest(Struct, frozen=True, kw_only=True):
-    """A request to forget something that may as well be about the current task, so that nothing was archived.
+    """A request to forget something that is not clear, so that nothing was archived.
 
     Attributes:
         record: the memory that it names.
         quote: the sentence as written.
+        says_more: whether the memory says more than what is to be forgotten. Otherwise the request may as well be about
+            the current task.
     """
 
     record: MemoryRecord
     quote: str
+    says_more: bool = False
 
     def describe(self) -> str:
         """Return the line that names the memory."""
-        return Lifted(candidates=(self.record,), quote=self.quote).describe()
+        if not self.says_more:
+            return Lifted(candidates=(self.record,), quote=self.quote).describe()
+        return tr(
+            "Not forgotten, because it says more: {id} “{content}” · /memory edit ID, /memory forget ID",
+            id=self.record.id[-SHORT_ID:],
+            content=shorten_content(self.record),
+        )
 
     def question(self) -> str:
         """Return the question whether the memory is meant."""
-        return tr("Forget “{content}”?", content=shorten_content(self.record))
+        content = shorten_content(self.record)
+        if self.says_more:
+            return tr("It says more than that. Forget all of “{content}”?", content=content)
+        return tr("Forget “{content}”?", content=content)
 
     def apply(self, memory: MemorySystem) -> Lifted:
         """Archive the memory. Raises UserError, StorageError, OSError."""
@@ -179,7 +192,12 @@ def _take_back_named(
         return Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote)
     if records and needs_confirmation(request, records[0].content, context):
         return UnclearRequest(record=records[0], quote=request.quote)
-    return _take_back(memory, records, held, request.quote) if records or held else None
+    if records or held:
+        return _take_back(memory, records, held, request.quote)
+    partly = [one for one in known if is_part_meant(as_stated(one), request, is_preference=one.kind == "preference")]
+    if len(partly) > 1:
+        return Lifted(candidates=tuple(partly[:MAX_LISTED]), quote=request.quote)
+    return UnclearRequest(record=partly[0], quote=request.quote, says_more=True) if partly else None
 
 
 def _list_forgettable(memory: MemorySystem) -> list[MemoryRecord]:
