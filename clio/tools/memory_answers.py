@@ -7,7 +7,7 @@ from typing import Protocol, cast
 from msgspec import Struct, structs
 
 from clio.errors import ToolRetry, UserError, WrongArguments
-from clio.memory.preferences.rule_files import FILLER, mask_pasted_text
+from clio.memory.preferences.own_sentences import FILLER, mask_pasted_text
 from clio.memory.retrieval.prompt_prefix import is_outside_project
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import MemoryStore

@@ -33,10 +33,8 @@ from clio.memory.preferences.foreign_statements import (
     list_foreign_texts,
     read_statements,
 )
-from clio.memory.preferences.rule_files import (
-    FILLER,
-    english_rules,
-)
+from clio.memory.preferences.own_sentences import FILLER
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import find_order_behind, is_order
 from clio.memory.statement_parser import announces_change
 from clio.memory.statement_relation import relate_statements, topic_terms

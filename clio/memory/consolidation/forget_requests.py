@@ -17,7 +17,8 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.memory.consolidation.value_corrections import is_said_before, list_repeated_words
-from clio.memory.preferences.rule_files import load_rule_file, read_own_sentences
+from clio.memory.preferences.own_sentences import read_own_sentences
+from clio.memory.preferences.rule_files import load_rule_file
 from clio.memory.statement_reader import split_clauses
 from clio.text.vocabulary import stem_word
 

@@ -21,14 +21,9 @@ from clio.memory.preferences.foreign_statements import (
     list_foreign_texts,
     read_statements,
 )
-from clio.memory.preferences.rule_files import (
-    FILLER,
-    MAX_SENTENCE,
-    WrittenSentence,
-    english_rules,
-    read_own_sentences,
-)
-from clio.memory.preferences.rule_files import MAX_CHARS as LOOKED_AT
+from clio.memory.preferences.own_sentences import FILLER, MAX_SENTENCE, WrittenSentence, read_own_sentences
+from clio.memory.preferences.own_sentences import MAX_CHARS as LOOKED_AT
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
 from clio.memory.statement_reader import JUDGEMENTS
 from clio.messages import UserMessage

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from clio.memory.consolidation.alignment import align
 from clio.memory.consolidation.value_changes import ValueChange
-from clio.memory.preferences.rule_files import FILLER, load_rule_file, read_own_sentences
+from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
+from clio.memory.preferences.rule_files import load_rule_file
 from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.statement_reader import find_family, read_said_words, word_tables
 

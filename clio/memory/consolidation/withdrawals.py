@@ -22,7 +22,8 @@ from clio.memory.preferences.foreign_statements import (
     list_foreign_texts,
     read_withdrawals,
 )
-from clio.memory.preferences.rule_files import FILLER, english_rules, read_own_sentences
+from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import DISLIKED, VERBS
 from clio.memory.statement_reader import PREPOSITIONS, STOP_WORDS
 from clio.memory.store.record import MemoryRecord

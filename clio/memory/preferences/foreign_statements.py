@@ -16,7 +16,8 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.preferences.rule_files import FILLER, load_rule_file, read_own_sentences
+from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
+from clio.memory.preferences.rule_files import load_rule_file
 from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["limit", "correction", "remember", "liking", "dislike"]

@@ -15,18 +15,16 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from clio.memory.preferences.own_sentences import FILLER, WrittenSentence, read_own_sentences
 from clio.memory.preferences.rule_files import (
-    FILLER,
     ConditionReader,
     Conditions,
     Definition,
     Node,
     RuleList,
     RuleSection,
-    WrittenSentence,
     english_rules,
     load_rule_file,
-    read_own_sentences,
 )
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.text.lazy_regex import LazyRegex

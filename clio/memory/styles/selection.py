@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import UserError
-from clio.memory.preferences.rule_files import RuleSection, WrittenSentence, read_own_sentences
+from clio.memory.preferences.own_sentences import WrittenSentence, read_own_sentences
+from clio.memory.preferences.rule_files import RuleSection
 from clio.memory.preferences.task_types import trace
 from clio.memory.styles.style_state import StyleSkill, StyleState, parse_skill
 from clio.prompt_files import list_prompt_names, load_prompt

@@ -3,7 +3,7 @@
 import pytest
 
 from clio.memory.preferences.limits import find_limits
-from clio.memory.preferences.rule_files import is_report_label, read_own_sentences
+from clio.memory.preferences.own_sentences import is_report_label, read_own_sentences
 from clio.memory.preferences.stated_preferences import find_preferences
 
 

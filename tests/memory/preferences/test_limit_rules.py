@@ -7,8 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.memory.preferences.limit_clauses import Clause, read_clause, read_sentences, split_clauses
-from clio.memory.preferences.limits import LimitRule, find_limit_rule, find_limits, load_group, load_limit_rules
+from clio.memory.preferences.limits import (
+    Clause,
+    LimitRule,
+    find_limit_rule,
+    find_limits,
+    load_group,
+    load_limit_rules,
+    read_clause,
+    split_clauses,
+)
+from clio.memory.preferences.own_sentences import read_sentences
 from clio.memory.preferences.rule_files import Conditions, RuleList, english_rules
 
 GROUPS = sorted(load_limit_rules().groups)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.preferences.rule_files import MAX_CHARS, read_own_sentences
+from clio.memory.preferences.own_sentences import MAX_CHARS, read_own_sentences
 from clio.memory.preferences.stated_preferences import MAX_NOTICED, find_preferences
 from tests.memory.preferences.corpus import NOTICE_FILES, UNSEEN, Line, as_outcome, notice_lines, score
 
