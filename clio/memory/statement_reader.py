@@ -523,6 +523,7 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
     words: list[Word] = []
     negations: list[int] = []
     moods: set[str] = set()
+    folded = ""
     for found in _TOKEN.finditer(text):
         start, end = found.span()
         if found.lastgroup != "word":
@@ -539,14 +540,15 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
         if short := _CONTRACTION.search(text, start, end):
             negations += [start] if short["not"] else []
             end = short.start()
-        folded = text[start:end].casefold()
+        before, folded = folded, text[start:end].casefold()
+        is_name = before in _ARTICLES_BEFORE_NAMES and folded not in _NO_NAMES and text[end : end + 2].strip().isalnum()
         if mood := tables.moods.get(folded):
             moods.add(mood)
         has_noun = has_noun or folded in tables.nouns
         is_cleft = is_cleft or folded in tables.clefts or folded in tables.passives
         if folded in tables.negations:
             negations.append(start)
-        elif not folded or folded in tables.linking or folded in fillers:
+        elif not folded or (folded in tables.linking and not is_name) or folded in fillers:
             continue
         elif folded in tables.units and words and words[-1].form == "number" and not words[-1].unit:
             words[-1] = structs.replace(words[-1], unit=tables.units[folded], whole=end)
@@ -572,6 +574,9 @@ def _make_word(token: str, start: int, end: int) -> Word:
     return Word(text=token, start=start, end=end, key=get_key(token), form=form, unit=unit)
 
 
+_ARTICLES_BEFORE_NAMES = frozenset("the a an our my your their its".split())
+_NO_NAMES = frozenset("one ones that this those of is was are who which".split())
+"""Words that are no names between an English article and a noun, as others are: "the us warehouse", "the os image"."""
 _NO_NUMBERS = frozenset(("one", "a", "an", "once", "single"))
 
 

@@ -24,7 +24,7 @@ Kind = Literal["limit", "correction", "remember", "liking", "dislike"]
 Term = Literal["lasting", "unclear", "task"]
 WithdrawalKind = Literal["permission", "release"]
 _MAX_STATEMENT = 220
-_MAX_TASTE = 10
+_MAX_TASTE = 14
 """Maximum number of words of a sentence that says what the user likes; a longer one tells a story."""
 _KANA = LazyRegex(r"[\u3041-\u30ff]")
 _HAN = LazyRegex(r"[\u3400-\u9fff]")
@@ -38,12 +38,13 @@ _QUOTATION = LazyRegex(
     needs='“ „ « " 「 『',
 )
 _QUESTION_TAG = LazyRegex(
-    r"[\s,;–—-]+¿?(?:ok(?:ay)?|ja|gut|bitte|(?:kannst|könntest|machst) du(?: das)?|d['’]accord|tu peux"
-    r"|s['’]il te plaît|stp|vale|de acuerdo|puedes|por favor|tá(?: bom)?|está bem|(?:você )?pode(?: ser)?)[\s?？]*$"
-    r"|[\s,，、]*(?:好吗|好不好|可以吗|行吗|いいですか|いい|お願いできますか)[\s?？]*$",
+    r"[\s,;–—-]+¿?(?:ok(?:ay)?|ja|gut|bitte|klar|verstanden|alles klar|(?:kannst|könntest|machst) du(?: das)?"
+    r"|d['’]accord|compris|entendu|tu peux|s['’]il te plaît|stp|vale|de acuerdo|entendido|puedes|por favor"
+    r"|tá(?: bom)?|está bem|combinado|entendeu|(?:você )?pode(?: ser)?)[\s?？]*$"
+    r"|[\s,，、]*(?:好吗|好不好|可以吗|行吗|明白吗|知道了?吗|懂吗|いいですか|いい|お願いできますか|わかった|分かった|ね)[\s?？]*$",
     re.I,
 )
-"""The end of an order to remember that makes it a polite one: ", ok?"."""
+"""The end of an order or of a request to remember that makes it a polite one: ", ok?"."""
 _CJK_END = LazyRegex(r"([。！？])(?=\S)")
 _QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
 
@@ -326,7 +327,8 @@ def _read_assertions(text: str, language: str, rules: LanguageRules) -> Iterator
         if is_question and not is_asked and (tag := _QUESTION_TAG.search(sentence)) is not None:
             order = sentence[: tag.start()]
             skipped = _match(rules.skip, order)
-            is_asked = any(_match(pattern, order[skipped.end() if skipped else 0 :]) for pattern in rules.remember)
+            rest = order[skipped.end() if skipped else 0 :]
+            is_asked = _any(rules.remember, rest) or _term(rest, rules, order) is not None
             sentence = order if is_asked else sentence
         if not is_question or is_asked:
             start = said.text.index(sentence)
@@ -568,18 +570,19 @@ def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | N
     if term is not None:
         is_project = re.search(rules.project, rest, re.I) is not None
         return LanguageStatement(kind="limit", content=_tidy(rest), quote=sentence, term=term, in_project=is_project)
-    if any(_match(pattern, rest) for pattern in rules.correction) or find_swapped_value(rest, rules):
+    taste = _find_taste(rest, sentence, rules)
+    is_certain = taste is not None and taste.term == "lasting"
+    if not is_certain and (_any(rules.correction, rest) or find_swapped_value(rest, rules)):
         return LanguageStatement(kind="correction", content=_tidy(rest), quote=sentence)
-    return _find_taste(rest, sentence, rules)
+    return taste
 
 
 def _find_taste(rest: str, sentence: str, rules: LanguageRules) -> LanguageStatement | None:
     """Return what a sentence says that the user prefers, likes or dislikes; nothing that is only about the moment."""
-    if (
-        len(rest.split()) > _MAX_TASTE
-        or set(rest) & set(",;–—")
-        or any(re.search(pattern, rest, re.I) for pattern in rules.passing)
-    ):
+    if len(rest.split()) > _MAX_TASTE or any(re.search(pattern, rest, re.I) for pattern in rules.passing):
+        return None
+    parts = re.split(r"\s*[,;–—]\s*", rest)
+    if any(not any(_match(pattern, part) for pattern in rules.tastes.values()) for part in parts[1:]):
         return None
     for name, pattern in rules.tastes.items():
         told = _match(pattern, rest)
@@ -625,7 +628,7 @@ def _term(rest: str, rules: LanguageRules, sentence: str) -> Term | None:
     is_limit, is_doubtful = _any((*rules.limit, *rules.choice), rest), _any(rules.doubtful, rest)
     if not is_limit and not is_doubtful:
         return None
-    if any(re.search(pattern, rest, re.I) for pattern in rules.passing):
+    if any(re.search(pattern, sentence, re.I) for pattern in rules.passing):
         return "task"
     if not re.search(rules.permanent, sentence, re.I):
         is_bare = _match(rules.bare, rest) is not None

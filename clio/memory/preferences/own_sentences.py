@@ -64,6 +64,9 @@ _INTRODUCES_OWN_LIST = _EN.pattern("own_list")
 _INTRODUCES_PASTED_TEXT = _EN.pattern("handed_over")
 _HANDED_OVER = _EN.word_set("handed_over")
 _LIST_OF_OWN = _EN.word_set("list_of_own")
+_ORDER_TAG = _EN.pattern("order_tag")
+"""The end of an order that makes it a polite one, and no question: "never push to main, ok?"."""
+_TAGGED_ORDER = _EN.pattern("tagged_order")
 _OWN_HEADING = _EN.word_set("own_heading")
 _OWN_INTRODUCTION = _EN.word_set("own_introduction")
 _PASTED_THINGS = _EN.word_set("pasted_things")
@@ -75,8 +78,8 @@ _OF_OWN_DOCUMENT = frozenset(
 _BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)]|\[[ x]\]|\*\*)\s+")
 _LIST_ITEM = LazyRegex(r"(?<=\s)(?=\d{1,2}[.)]\s+[A-Za-z])")
 _SENTENCE_END = LazyRegex(
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)(?<![\s.])[.!?…]+(?=\s|$)|(?<=\s)[.!?…]+(?=\s*$)"
-    r"|;(?=\s|$)(?!\s+(?:is|are|was|were|has|does|takes|needs|lives|lies|listens|expects|requires|goes|comes|belongs"
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)(?<![\s.])[.!?…]+(?!(?<=\s[A-Z]\.) [a-zß-ÿ])(?=\s|$)"
+    r"|(?<=\s)[.!?…]+(?=\s*$)|;(?=\s|$)(?!\s+(?:is|are|was|were|has|does|takes|needs|lives|lies|listens|expects|requires|goes|comes|belongs"
     r"|means|depends|sits|gets|gives|keeps|makes|breaks|fails|contains|holds|returns|runs|prints|sets) )|\n",
     re.MULTILINE,
 )
@@ -147,7 +150,11 @@ def find_sentences(masked: str, *, reads_lists: bool = False) -> Iterator[tuple[
         sentence = masked[begin:stop]
         if sentence.strip():
             begin += len(sentence) - len(sentence.lstrip())
-            yield begin, begin + len(sentence.strip()), masked[stop:after], bullet is not None
+            sentence, mark = sentence.strip(), masked[stop:after]
+            tag = _ORDER_TAG.search(sentence) if "?" in mark and _TAGGED_ORDER.match(sentence) else None
+            if tag:
+                sentence, mark = sentence[: tag.start()].rstrip(" ,"), mark.replace("?", "")
+            yield begin, begin + len(sentence), mark, bullet is not None
         start = max(start, after)
 
 

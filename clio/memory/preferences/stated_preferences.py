@@ -9,7 +9,7 @@ finds facts to remember.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Literal
 
@@ -460,7 +460,7 @@ def _read_sentence(
     if style is not None:
         yield style
         return
-    opinions = _split_opinions(whole)
+    opinions = _reword_opinions(_without_lead(whole)) or _split_opinions(whole)
     if opinions:
         found = [_read_opinion(opinions[0], part, is_first=not number) for number, part in enumerate(opinions)]
         noticed = [one for one in found if one is not None]
@@ -503,6 +503,58 @@ _PRAISED = _EN.pattern("praised")
 _THEN_OPINION = _EN.pattern("then_opinion")
 _NEXT_OPINION = _EN.pattern("next_opinion")
 _EXCEPTION = _EN.pattern("exception")
+
+
+_OPINION_WORDS = _EN.pattern("opinion_words")
+_OPINION_PARTS = _EN.pattern("opinion_parts")
+_OPINION_CHATTER = _EN.pattern("opinion_chatter")
+_LOOSE_END = re.compile(r"\s+(?:th(?:o|ough)|tbh|lol|generally|in general|please|pls)$", re.I)
+_ACCEPTED = _EN.pattern("accepted")
+"""What is allowed beside a dislike: "docstrings are ok"."""
+_OPINIONS, _CONTRASTS = (
+    tuple((_EN.make_regex(wording), meaning) for wording, meaning in _EN.maps[name].items())
+    for name in ("opinions", "contrasts")
+)
+
+
+def _reword_opinions(whole: Sentence) -> list[Sentence]:
+    """Return the opinions of a sentence, each in a form that the rules read; empty if it has other parts.
+
+    "unittest i dislike, pytest is what i like" becomes "i dislike unittest" and "i like pytest".
+    """
+    if not _OPINION_WORDS.search(whole.masked):
+        return []
+    parts: list[Sentence] = []
+    start, has_changed = 0, False
+    for stop, after in [*(turn.span() for turn in _OPINION_PARTS.finditer(whole.masked)), (len(whole.masked),) * 2]:
+        part = whole.before(stop).after(start).without_tail(TAIL).without_tail(_LOOSE_END)
+        start = after
+        if parts and _OPINION_CHATTER.fullmatch(part.masked):
+            continue
+        if parts and (accepted := _ACCEPTED.fullmatch(part.masked)):
+            end = len(parts[-1].text)
+            parts[-1] = parts[-1].replace(end, end, f", but not {part.text[: accepted.end('thing')]}")
+            continue
+        reworded = _reword_opinion(part, (*_OPINIONS, *_CONTRASTS) if parts else _OPINIONS)
+        if reworded is None and not _OPINION.match(part.masked):
+            return []
+        has_changed = has_changed or reworded is not None
+        parts.append(reworded or part)
+    return parts if has_changed else []
+
+
+def _reword_opinion(part: Sentence, wordings: Sequence[tuple[LazyRegex, str]]) -> Sentence | None:
+    for wording, meaning in wordings:
+        found = wording.fullmatch(part.masked)
+        # A verb is followed by something; "returns" at the end is a noun, as in "early returns".
+        if found and not FINITE.search(found["thing"].rpartition(" ")[0]) and not NOW.search(part.masked):
+            spans = {name: found.span(name) for name in found.groupdict()}
+            text, masked = (
+                meaning.format(**{name: one[slice(*span)] for name, span in spans.items()})
+                for one in (part.text, part.masked)
+            )
+            return structs.replace(part, text=text, masked=masked)
+    return None
 
 
 def _split_opinions(whole: Sentence) -> list[Sentence]:
@@ -615,6 +667,10 @@ _NO_NOUN = _EN.pattern("no_noun")
 """Beginnings that "that" can only introduce as a clause: a path, a number or a name is its first or second word."""
 _UNKNOWN_VERB = _EN.pattern("unknown_verb")
 """A word that can only be a verb after a singular: "the flag overrides the file"."""
+_SINGULAR_AND_VERB = _EN.pattern("singular_and_verb")
+"""A word that is no plural, and a third person behind it: "the parser rejects tabs"."""
+_PLAIN_COMPLEMENT = _EN.pattern("plain_complement")
+"""What shows that the word before it is a verb and no plural: a value, or words such as "to", "via" and "every"."""
 _PLURAL_AND_VERB = _EN.pattern("plural_and_verb")
 """A plural, maybe with a word before it, and the word that may be its verb."""
 _BEFORE_RELATIVE = _EN.pattern("before_relative")
@@ -674,6 +730,7 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
         or FINITE.search(rest.masked)
         or _LABELLED.match(rest.masked)
         or (found["that"] and _is_clause(rest, whole.masked[found.start("that") :]))
+        or _has_verb_behind_singular(rest.masked)
     )
     sure = bool(is_clause) and not found["fyi"]
     if not sure and not found["that"] and not found["fyi"]:
@@ -708,6 +765,20 @@ def _has_verb(masked: str) -> bool:
     if verb in _EN.word_set("things_after_plurals"):
         return False
     return verb not in _EN.word_set("things_or_verbs") or _VERB_COMPLEMENT.match(behind.lstrip()) is not None
+
+
+def _has_verb_behind_singular(masked: str) -> bool:
+    """Whether words begin with a singular and its verb, and are not a noun such as "the deploy scripts in tools"."""
+    found = _SINGULAR_AND_VERB.match(masked)
+    if found is None:
+        return False
+    is_plural = found["subject"].endswith("s") and found["subject"] not in _EN.word_set("no_plurals")
+    base = found["verb"][:-1]
+    if is_plural and not found["subject"].endswith(("ss", "us", "is")):
+        return False
+    if base in _EN.word_set("things_or_verbs") or is_order(base) is not True:
+        return _PLAIN_COMPLEMENT.match(found["behind"]) is not None
+    return True
 
 
 def _is_clause(rest: Sentence, with_that: str) -> bool:
