@@ -574,7 +574,7 @@ def _make_word(token: str, start: int, end: int) -> Word:
     return Word(text=token, start=start, end=end, key=get_key(token), form=form, unit=unit)
 
 
-_ARTICLES_BEFORE_NAMES = frozenset("the a an our my your their its".split())
+_ARTICLES_BEFORE_NAMES = frozenset("the an our my your their its".split())
 _NO_NAMES = frozenset("one ones that this those of is was are who which".split())
 """Words that are no names between an English article and a noun, as others are: "the us warehouse", "the os image"."""
 _NO_NUMBERS = frozenset(("one", "a", "an", "once", "single"))

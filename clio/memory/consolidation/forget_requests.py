@@ -171,10 +171,13 @@ class _Reader:
         return found["subject"] if found else text[ended.end() :] if ended else text
 
     def ends_rule(self, text: str) -> bool:
-        """Whether a clause only says that a rule no longer holds, which it does not name: "the rule is gone"."""
+        """Whether a clause only ends a rule that it does not name: "the rule is gone", "forget that ban"."""
         lead = self._lead.match(text)
-        found = self._ends[1].fullmatch(text, lead.end() if lead else 0)
-        return found is not None and self._rule.fullmatch(found["subject"].strip(_EDGES)) is not None
+        start = lead.end() if lead else 0
+        found = self._ends[1].fullmatch(text, start)
+        orders = (order.match(text, start) for order in self._orders[:2])
+        abouts = [found["subject"]] if found else [text[order.end() :] for order in orders if order]
+        return any(self._rule.fullmatch(self._end.sub("", about).strip(_EDGES)) for about in abouts)
 
     def _is_alone(self, masked: str) -> bool:
         first, comma, reason = masked.partition(",")

@@ -204,6 +204,21 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
     )
 
 
+def _confirm_changes(memory: MemorySystem, statements: FoundStatements) -> FoundStatements:
+    """Return the statements, with those certain that change a known preference: "actually, I'd prefer plotly"."""
+    doubtful = [one for one in statements.doubtful if one.kind == "preference"]
+    if memory.is_silent or not doubtful:
+        return statements
+    changed: list[StatedPreference] = []
+    with suppress(StorageError, OSError):  # reported when it is saved
+        changed = [one for one in doubtful if _select_book(memory, one).find_changed(one.content, one.quote)]
+    return structs.replace(
+        statements,
+        certain=(*statements.certain, *changed),
+        doubtful=tuple(one for one in statements.doubtful if one not in changed),
+    )
+
+
 class SavedStatements(Struct, frozen=True):
     """What was saved. line: reports it, or why it failed; "" for no statements. facts: the texts of saved facts."""
 
@@ -233,8 +248,8 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
                     saved["project"].append(done.record.content)
                     facts.append(done.record.content)
                     continue
-                scope = "project" if one.in_project and not memory.is_foreign else "user"
-                book = memory.project_preferences if scope == "project" else memory.preferences
+                book = _select_book(memory, one)
+                scope = "user" if book is memory.preferences else "project"
                 saved[scope].append(_save(book, clean, said))
                 _archive_fact(memory, clean.content)
             except (UserError, StorageError, OSError) as error:
@@ -289,6 +304,11 @@ def _says_same(one: StatedPreference, limit: StatedLimit) -> bool:
 
 def _word_set(text: str) -> set[str]:
     return set(re.findall(r"[^\s,.:;!?]+", text.casefold()))
+
+
+def _select_book(memory: MemorySystem, one: StatedPreference) -> Preferences:
+    """Return the preferences of the scope that a statement belongs to."""
+    return memory.project_preferences if one.in_project and not memory.is_foreign else memory.preferences
 
 
 def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> str:
@@ -354,6 +374,7 @@ class Learner:
         said = _list_messages(session)
         if said and isinstance(said[-1], AssistantMessage) and said[-1].content.rstrip().endswith(("?", "？")):
             statements = statements.as_answer()
+        statements = _confirm_changes(self._memory, statements)
         unheld, self._unheld = self._unheld, ()
         lifting = self._take_back(session, text, unheld)
         restating, correcting = self._correct(session, text, statements, lifting)
@@ -415,7 +436,8 @@ class Learner:
             corrected = {*lifting, *(one.quote for one in by_value)}
             replaced = apply_corrections(self._memory, text, session.id, context, corrected, rules)
             done = {one.quote for one in (*by_value, *replaced) if isinstance(one, Replaced) or one.candidates}
-            of_preferences = correct_preferences(self._memory, text, session.id, before, done, rules)
+            tastes = {one.quote for one in statements.certain if one.kind in ("preference", "dislike")}
+            of_preferences = correct_preferences(self._memory, text, session.id, before, done | tastes, rules)
             done |= {one.quote for one in of_preferences}
             by_value += (*of_preferences, *learn_corrected(self._memory, text, session.id, before, done))
         except (UserError, StorageError, OSError) as error:

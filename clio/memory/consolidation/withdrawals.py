@@ -138,6 +138,7 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
             continue
         rest = strip_ended_rule(said.text)
         begin = len(said.text) - len(rest) if said.text.endswith(rest) else 0
+        stop = len(rest) if not begin and said.text.startswith(rest) else len(said.text)
         topic = _TOPIC.match(said.masked, begin)
         begin = topic.end() if topic else begin
         lead = _LEAD.match(said.masked, begin)
@@ -147,7 +148,7 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
         if FILLER in said.masked or _PASSING.search(said.masked, start):
             continue
         is_alone = len(sentences) == 1 and len(said.text.split()) <= _MAX_ALONE
-        read = _read(said.masked[start:], is_alone=is_alone or _LASTING.search(said.masked) is not None)
+        read = _read(said.masked[start:stop], is_alone=is_alone or _LASTING.search(said.masked) is not None)
         if read is not None:
             kind, (begin, end) = read
             about = _without_tail(said.text[start:][begin:end])

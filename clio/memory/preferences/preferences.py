@@ -80,6 +80,32 @@ def extract_subject(item: str) -> str:
     return " or ".join(sorted(choice.groups())) if choice else words
 
 
+_TURN = LazyRegex(
+    r"\b(?:changed my mind|on second thought|inzwischen|mittlerweile|neuerdings|doch lieber|désormais|finalement|plutôt"
+    r"|ahora|últimamente|mejor|agora|ultimamente|melhor)\b|现在|如今|改|还是|やっぱり|やはり|最近は|今は",
+    re.IGNORECASE,
+)
+"""Words that announce another preference, beside those of `announces_change`."""
+_MAX_CHOICE = 2
+"""Number of words of a choice that another one may replace, without numbers."""
+
+
+def _is_other_choice(old: str, new: str) -> bool:
+    """Whether two preferences differ in one short phrase, or in names that replace each other: "tabs", "2 spaces"."""
+    from clio.memory.statement_reader import Word, find_family, read_said_words
+
+    def list_others(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
+        keys = {word.key for word in others}
+        return [word for word in words if word.key not in keys and word.form != "number"]
+
+    before, after = (read_said_words(text).words for text in (old, new))
+    gone, come = list_others(before, after), list_others(after, before)
+    if any(not find_family(one.text.casefold()).isdisjoint({two.text.casefold() for two in come}) for one in gone):
+        return True
+    has_common = len(gone) < sum(word.form != "number" for word in before)
+    return has_common and 0 < len(gone) <= _MAX_CHOICE and 0 < len(come) <= _MAX_CHOICE
+
+
 def _start_of_order(item: str) -> str:
     """Return the first word of a rule: "answer" for "always answer in English"."""
     words = " ".join(item.casefold().split())
@@ -196,7 +222,7 @@ class Preferences:
         known = self._named(content) or (self._same_thing(content) if explicit else None)
         if known is None and is_users:
             known = self.find_reworded(content, score) or (self._former_rule(content) if explicit else None)
-        opposite = self._opposite(content, reason) if known is None and is_users and not explicit else None
+        opposite = self.find_changed(content, reason) if known is None and is_users and not explicit else None
         known = known or opposite
         tags = tuple(self._scenarios.resolve(name) for name in clean_tags(scenarios))
         now = self._clock()
@@ -383,16 +409,21 @@ class Preferences:
         wanted = " ".join(item.casefold().split())
         return next((one for one in self._records() if " ".join(one.content.casefold().split()) == wanted), None)
 
-    def _opposite(self, item: str, reason: str) -> MemoryRecord | None:
-        """Return the preference, no rule, of which the user's sentence changes one value: short messages."""
+    def find_changed(self, item: str, reason: str) -> MemoryRecord | None:
+        """Return the preference, no rule, of which the user's sentence says that it has changed: short messages."""
         from clio.memory.statement_parser import announces_change
         from clio.memory.store.deduplication import compare_texts
 
-        if not announces_change(reason):
+        if not (announces_change(reason) or _TURN.search(reason)):
             return None
         words = set(extract_subject(item).removeprefix("prefer ").split())
-        found = [one for one in self._records() if not one.explicit and words & set(one.content.casefold().split())]
-        return next((one for one in found if compare_texts(one.content, item) == "supersedes"), None)
+        for one in self._records():
+            if one.explicit or one.is_limit:
+                continue
+            is_other_value = words & set(one.content.casefold().split()) and compare_texts(one.content, item)
+            if is_other_value == "supersedes" or _is_other_choice(one.content, item):
+                return one
+        return None
 
     def _same_thing(self, item: str) -> MemoryRecord | None:
         """Return the preference with the same subject, which a new rule replaces; a rule before any other."""

@@ -511,10 +511,8 @@ _OPINION_CHATTER = _EN.pattern("opinion_chatter")
 _LOOSE_END = re.compile(r"\s+(?:th(?:o|ough)|tbh|lol|generally|in general|please|pls)$", re.I)
 _ACCEPTED = _EN.pattern("accepted")
 """What is allowed beside a dislike: "docstrings are ok"."""
-_OPINIONS, _CONTRASTS = (
-    tuple((_EN.make_regex(wording), meaning) for wording, meaning in _EN.maps[name].items())
-    for name in ("opinions", "contrasts")
-)
+_OPINIONS = tuple((_EN.make_regex(wording), meaning) for wording, meaning in _EN.maps["opinions"].items())
+_CONTRASTS = tuple((_EN.make_regex(wording), meaning) for wording, meaning in _EN.maps["contrasts"].items())
 
 
 def _reword_opinions(whole: Sentence) -> list[Sentence]:

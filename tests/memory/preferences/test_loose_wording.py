@@ -1,0 +1,172 @@
+"""Statements in loose grammar: opinions, limits for a session, orders that end with "ok?", requests without "that"."""
+
+import pytest
+
+from clio.memory.preferences.foreign_statements import list_foreign_texts, read_statements
+from clio.memory.preferences.limits import find_limits
+from clio.memory.preferences.stated_preferences import find_preferences
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("me likes early returns, nested ifs not so much", ["preference early returns", "dislike nested ifs"]),
+        ("not a fan of lodash, plain js is what i like", ["dislike lodash", "preference plain js"]),
+        ("comments in tests annoy me, docstrings are ok tho", ["dislike comments in tests, but not docstrings"]),
+        (
+            "my fav test runner is pytest, unittest i dislike",
+            ["preference prefer pytest as test runner", "dislike unittest"],
+        ),
+        ("long functions drive me nuts", ["dislike long functions"]),
+        ("trailing whitespace gets on my nerves", ["dislike trailing whitespace"]),
+        ("my pet peeve is magic numbers", ["dislike magic numbers"]),
+        ("tabs i hate", ["dislike tabs"]),
+        ("on second thought, i prefer spaces", ["preference prefer spaces"]),
+    ],
+)
+def test_an_opinion_in_loose_grammar_is_read(text: str, stated: list[str]) -> None:
+    found = find_preferences(text)
+    assert [f"{one.kind} {one.content}" for one in found] == stated
+    assert all(one.certain for one in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the login bug annoys me",
+        "this annoys me",
+        "your comments annoy me",
+        "the tests i like",
+        "that's what i like",
+        "why do long lines annoy me?",
+        "rebasing takes ages and annoys me today",
+        "is pytest my favourite runner?",
+        "no fan of that idea",
+    ],
+)
+def test_an_annoyance_of_the_moment_is_no_preference(text: str) -> None:
+    assert not [one for one in find_preferences(text) if one.certain]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("ich kann lange Funktionen nicht leiden", "dislike"),
+        ("ich mag inzwischen vitest lieber für Tests", "liking"),
+        ("j'ai horreur des fonctions de plus de 40 lignes", "dislike"),
+        ("mon framework de test préféré est pytest", "liking"),
+        ("me molestan los comentarios obvios", "dislike"),
+        ("odeio comentário óbvio no código", "dislike"),
+        ("我讨厌太长的函数，喜欢拆成小的", "dislike"),
+        ("我更喜欢用空格缩进", "liking"),
+        ("コメントは日本語の方が好き", "liking"),
+        ("長い説明は苦手です", "dislike"),
+    ],
+)
+def test_likes_and_dislikes_of_other_languages_are_read(text: str, kind: str) -> None:
+    found = [one for code, part in list_foreign_texts(text) for one in read_statements(part, code)]
+    assert [(one.kind, one.term, one.content) for one in found] == [(kind, "lasting", text)]
+
+
+@pytest.mark.parametrize(
+    "text", ["我不喜欢这个方案", "これは好きじゃない", "der Build kann das nicht ab", "ich kann das nicht ab"]
+)
+def test_an_opinion_about_one_thing_at_hand_is_not_read(text: str) -> None:
+    found = [one for code, part in list_foreign_texts(text) for one in read_statements(part, code)]
+    assert not [one for one in found if one.kind in ("liking", "dislike")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "don't touch the ci config for this session",
+        "hands off the ci config though, only for this session",
+        "never push, but only in this session",
+        "no new dependencies, just for today",
+        "only edit src/, this session only",
+        "for this session only: never touch the database",
+        "don't run migrations, at least for the next hour",
+        "in dieser Sitzung keine Migrationen ausführen",
+        "fass die CI-Config nicht an, nur für diese Sitzung",
+        "pour cette session, ne touche pas au dossier legacy",
+        "en esta sesión no toques la carpeta legacy",
+        "nesta sessão não mexa na pasta legacy",
+        "这次会话里不要跑集成测试",
+        "このセッションではマイグレーションを実行しないでください",
+    ],
+)
+def test_a_limit_of_the_session_is_not_permanent(text: str) -> None:
+    assert [one.term for one in find_limits(text)] == ["task"]
+
+
+def test_a_limit_about_sessions_is_permanent() -> None:
+    assert [one.term for one in find_limits("never log the session id")] == ["lasting"]
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("do not ever delete anything in /mnt/raw ok?", "do not ever delete anything in /mnt/raw"),
+        ("never push to main, understood?", "never push to main"),
+        ("please never push to main, alright?", "never push to main"),
+        ("never push to main, right?", "never push to main"),
+        ("pushe nie auf main, ok?", "pushe nie auf main"),
+        ("ne pousse jamais sur main, d'accord ?", "ne pousse jamais sur main"),
+        ("nunca hagas push a main, ¿vale?", "nunca hagas push a main"),
+        ("永远不要推送到main，好吗？", "永远不要推送到main"),
+    ],
+)
+def test_an_order_that_ends_with_a_question_tag_is_a_limit(text: str, content: str) -> None:
+    assert [(one.content, one.term) for one in find_limits(text)] == [(content, "lasting")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "we never push to main, right?",
+        "is that ok?",
+        "never mind, ok?",
+        "don't worry, ok?",
+        "do we never push to main?",
+    ],
+)
+def test_a_question_is_no_limit(text: str) -> None:
+    assert find_limits(text) == ()
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "the us warehouse closes at 18:00",
+        "ward A sends hl7 v2",
+        "the parser rejects tabs",
+        "the free plan allows 3 projects",
+        "the x86 backend spills with slots of 8 bytes",
+        "bob approves releases",
+    ],
+)
+def test_a_request_to_remember_needs_no_that(fact: str) -> None:
+    assert [(one.kind, one.content, one.certain) for one in find_preferences(f"remember {fact}")] == [
+        ("fact", fact, True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remember the login tests i wrote",
+        "remember the settings page",
+        "remember the project goals for Q3",
+        "remember the tests failing yesterday",
+        "remember our api tests",
+        "remember the meeting notes from monday",
+        "remember the error messages in the log",
+    ],
+)
+def test_a_request_to_think_of_something_states_no_fact(text: str) -> None:
+    assert find_preferences(text) == ()
+
+
+def test_an_initial_does_not_end_a_sentence() -> None:
+    [(code, part)] = list_foreign_texts("retiens que Camille D. gère la paie")
+    assert [one.content for one in read_statements(part, code)] == ["Camille D. gère la paie"]

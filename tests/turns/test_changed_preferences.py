@@ -1,0 +1,68 @@
+"""A preference that the user changes is replaced; a limit that the user ends is lifted; a look-alike stays."""
+
+import asyncio
+
+import pytest
+
+from tests.support.chat_server import text
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
+
+
+def list_texts(harness: Harness) -> list[str]:
+    return sorted(one.content for one in harness.app.memory.store.records())
+
+
+def say(harness: Harness, *messages: str) -> list[str]:
+    async def run() -> None:
+        for message in messages:
+            await harness.turn(message)
+
+    asyncio.run(run())
+    return list_texts(harness)
+
+
+@pytest.mark.parametrize(
+    ("messages", "left"),
+    [
+        (["i prefer tabs", "changed my mind, i prefer 2 spaces"], ["prefer 2 spaces"]),
+        (["i prefer matplotlib for plots", "actually i'd prefer plotly for plots"], ["prefer plotly for plots"]),
+        (
+            ["ich mag am liebsten jest für Tests", "ich mag inzwischen vitest lieber für Tests"],
+            ["ich mag inzwischen vitest lieber für Tests"],
+        ),
+        (["i prefer tabs", "i prefer short commit messages now"], ["prefer short commit messages", "prefer tabs"]),
+        (["i prefer tabs in go", "actually i prefer short names in go"], ["prefer short names in go", "prefer tabs in go"]),
+    ],
+)
+def test_a_changed_preference_replaces_the_former_one(
+    make_harness: MakeHarness, messages: list[str], left: list[str]
+) -> None:
+    assert say(make_harness([text("Ok.")] * 3), *messages) == left
+
+
+@pytest.mark.parametrize(
+    "permission",
+    [
+        "terraform apply is fine from now on, forget that ban",
+        "forget that ban, terraform apply is fine now",
+        "you can run terraform apply again, scrap that rule please",
+    ],
+)
+def test_a_permission_beside_the_end_of_the_ban_lifts_it(make_harness: MakeHarness, permission: str) -> None:
+    assert say(make_harness([text("Ok.")] * 3), "do not run terraform apply", permission) == []
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        ("the us warehouse closes at 18:00", "the eu warehouse closes at 17:00"),
+        ("the os image is built on monday", "the db image is built on friday"),
+        ("the it team is led by Anna", "the qa team is led by Bob"),
+    ],
+)
+def test_a_name_that_looks_like_a_common_word_is_part_of_the_subject(
+    make_harness: MakeHarness, facts: tuple[str, str]
+) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+    assert say(harness, *(f"remember that {fact}" for fact in facts)) == sorted(facts)
