@@ -32,7 +32,10 @@ def say(harness: Harness, *messages: str) -> list[str]:
             ["ich mag inzwischen vitest lieber für Tests"],
         ),
         (["i prefer tabs", "i prefer short commit messages now"], ["prefer short commit messages", "prefer tabs"]),
-        (["i prefer tabs in go", "actually i prefer short names in go"], ["prefer short names in go", "prefer tabs in go"]),
+        (
+            ["i prefer tabs in go", "actually i prefer short names in go"],
+            ["prefer short names in go", "prefer tabs in go"],
+        ),
     ],
 )
 def test_a_changed_preference_replaces_the_former_one(

@@ -506,6 +506,8 @@ _REBUKE = _EN.pattern("rebuke")
 _REPAIR = _EN.pattern("repair")
 _REPAIR_PRONOUN = _EN.pattern("repair_pronoun")
 _REPORT_TOPIC = _EN.pattern("report_topic")
+_STATES_FACT = _EN.pattern("states_fact")
+_OF_ALL_WORK = _EN.pattern("of_all_work")
 _TEAM = _EN.pattern("team")
 _THANKS = _EN.pattern("thanks")
 _GROUPS = {name: _EN.trigger(name) for name in _EN.triggers if ":" not in name and name != "demand"}
@@ -728,7 +730,10 @@ def _scope(clause: Clause, content: str) -> LimitScope:
     line = " ".join(word.low for word in clause.sentence.words)
     if has_path(content) or clause.in_project or _HERE.search(line):
         return "project"
-    return "project" if _TEAM.search(clause.line) or _OF_ONE_PROJECT.search(content) else "user"
+    if _TEAM.search(clause.line) or _OF_ONE_PROJECT.search(content):
+        return "project"
+    # What things are, as in "prices are in cents", is said of one project; an order may be about all work.
+    return "project" if _STATES_FACT.match(clause.line) and not _OF_ALL_WORK.search(line) else "user"
 
 
 def _content(clause: Clause) -> str:

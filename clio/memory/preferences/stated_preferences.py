@@ -460,7 +460,9 @@ def _read_sentence(
     if style is not None:
         yield style
         return
-    opinions = _reword_opinions(_without_lead(whole)) or _split_opinions(whole)
+    asked = _ASKED.match(whole.masked)
+    told = whole.after(asked.end()) if asked else _without_lead(whole)
+    opinions = _reword_opinions(told) or _split_opinions(told)
     if opinions:
         found = [_read_opinion(opinions[0], part, is_first=not number) for number, part in enumerate(opinions)]
         noticed = [one for one in found if one is not None]
@@ -508,7 +510,7 @@ _EXCEPTION = _EN.pattern("exception")
 _OPINION_WORDS = _EN.pattern("opinion_words")
 _OPINION_PARTS = _EN.pattern("opinion_parts")
 _OPINION_CHATTER = _EN.pattern("opinion_chatter")
-_LOOSE_END = re.compile(r"\s+(?:th(?:o|ough)|tbh|lol|generally|in general|please|pls)$", re.I)
+_LOOSE_END = LazyRegex(r"\s+(?:th(?:o|ough)|tbh|lol|generally|in general|please|pls)$", re.I)
 _ACCEPTED = _EN.pattern("accepted")
 """What is allowed beside a dislike: "docstrings are ok"."""
 _OPINIONS = tuple((_EN.make_regex(wording), meaning) for wording, meaning in _EN.maps["opinions"].items())
@@ -667,6 +669,8 @@ _UNKNOWN_VERB = _EN.pattern("unknown_verb")
 """A word that can only be a verb after a singular: "the flag overrides the file"."""
 _SINGULAR_AND_VERB = _EN.pattern("singular_and_verb")
 """A word that is no plural, and a third person behind it: "the parser rejects tabs"."""
+_NAME_AND_PAST = _EN.pattern("name_and_past")
+"""What somebody did: "Maria designed the website"."""
 _PLAIN_COMPLEMENT = _EN.pattern("plain_complement")
 """What shows that the word before it is a verb and no plural: a value, or words such as "to", "via" and "every"."""
 _PLURAL_AND_VERB = _EN.pattern("plural_and_verb")
@@ -712,6 +716,8 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     if forget and not found["that"] and not found["colon"]:
         return None
     inner = rest.after(to.end()) if to and not found["that"] else rest
+    if _split_opinions(inner):
+        return None  # read as opinions
     demanded = first(inner, _RULES)
     if demanded is not None:
         return demanded
@@ -729,6 +735,7 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
         or _LABELLED.match(rest.masked)
         or (found["that"] and _is_clause(rest, whole.masked[found.start("that") :]))
         or _has_verb_behind_singular(rest.masked)
+        or _NAME_AND_PAST.match(rest.masked)
     )
     sure = bool(is_clause) and not found["fyi"]
     if not sure and not found["that"] and not found["fyi"]:

@@ -170,3 +170,58 @@ def test_a_request_to_think_of_something_states_no_fact(text: str) -> None:
 def test_an_initial_does_not_end_a_sentence() -> None:
     [(code, part)] = list_foreign_texts("retiens que Camille D. gère la paie")
     assert [one.content for one in read_statements(part, code)] == ["Camille D. gère la paie"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user names are unique and never change",
+        "the release is out",
+        "version 2.3 is out, please update the changelog",
+        "logs are kept for 30 days now",
+        "never forget that we deploy on Mondays",
+        "always remember that the invoices table is huge",
+        "our logs only go back 14 days",
+        "I was wrong about Jira, the project key is ORD",
+        "the project lead is Anna",
+    ],
+)
+def test_a_fact_is_no_limit(text: str) -> None:
+    assert find_limits(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("prices are in cents, not euros", "project"),
+        ("only Priya can deploy to prod", "project"),
+        ("never modify the vendor folder", "project"),
+        ("ne modifie jamais le dossier vendor", "project"),
+        ("本番では絶対にマイグレーションを実行しないで", "project"),
+        ("never use emojis", "user"),
+        ("no emojis in commits, ever", "user"),
+    ],
+)
+def test_a_limit_about_one_project_is_saved_there(text: str, scope: str) -> None:
+    assert [(one.scope, one.term) for one in find_limits(text)] == [(scope, "lasting")]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("never forget that we deploy on Mondays", "we deploy on Mondays"),
+        ("always remember that the invoices table is huge", "the invoices table is huge"),
+        ("remember that Maria designed the website", "Maria designed the website"),
+        ("please remember Ken wrote the queue", "Ken wrote the queue"),
+    ],
+)
+def test_what_somebody_did_and_what_is_never_to_be_forgotten_are_facts(text: str, fact: str) -> None:
+    assert [(one.kind, one.content, one.certain) for one in find_preferences(text)] == [("fact", fact, True)]
+
+
+def test_opinions_that_are_to_be_remembered_are_preferences() -> None:
+    found = find_preferences("remember that I like short answers and hate emojis")
+    assert [(one.kind, one.content, one.certain) for one in found] == [
+        ("preference", "short answers", True),
+        ("dislike", "emojis", True),
+    ]
