@@ -506,8 +506,7 @@ _REBUKE = _EN.pattern("rebuke")
 _REPAIR = _EN.pattern("repair")
 _REPAIR_PRONOUN = _EN.pattern("repair_pronoun")
 _REPORT_TOPIC = _EN.pattern("report_topic")
-_STATES_FACT = _EN.pattern("states_fact")
-_OF_ALL_WORK = _EN.pattern("of_all_work")
+_ONLY_SOME_MAY = re.compile(r"only [a-z]\S* (?:can|may|must|should)\b")
 _TEAM = _EN.pattern("team")
 _THANKS = _EN.pattern("thanks")
 _GROUPS = {name: _EN.trigger(name) for name in _EN.triggers if ":" not in name and name != "demand"}
@@ -732,8 +731,7 @@ def _scope(clause: Clause, content: str) -> LimitScope:
         return "project"
     if _TEAM.search(clause.line) or _OF_ONE_PROJECT.search(content):
         return "project"
-    # What things are, as in "prices are in cents", is said of one project; an order may be about all work.
-    return "project" if _STATES_FACT.match(clause.line) and not _OF_ALL_WORK.search(line) else "user"
+    return "project" if _ONLY_SOME_MAY.match(clause.line) else "user"
 
 
 def _content(clause: Clause) -> str:

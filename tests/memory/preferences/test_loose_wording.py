@@ -193,7 +193,6 @@ def test_a_fact_is_no_limit(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "scope"),
     [
-        ("prices are in cents, not euros", "project"),
         ("only Priya can deploy to prod", "project"),
         ("never modify the vendor folder", "project"),
         ("ne modifie jamais le dossier vendor", "project"),
