@@ -336,9 +336,10 @@ class MemorySystem:
         # A memory that the summary or the prompt already contains would cost its tokens twice.
         shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given), *self.saved_now]
         recall = partial(turn.turn_fragments, text, session, self.scenario, shown) if turn else list[Fragment]
-        style = self._errors.run(tr("the style of the answer is"), partial(self._style_fragments, text), none)
+        style = self._errors.run(tr("the style of the answer is"), partial(self._styles.fragment, text), None)
         saved = saved_fragment(self.saved_now, self.doubtful_now)
-        fragments = [*news, *saved, *self._errors.run(tr("memories are"), recall, none), *style]
+        fragments = [*news, *saved, *self._errors.run(tr("memories are"), recall, none)]
+        fragments += [style] if style else []
         self._report = WhyReport(
             session=session.id if session else "",
             at=self._clock(),
@@ -354,10 +355,6 @@ class MemorySystem:
         with suppress(OSError):  # only `/memory why` of another process reads this file; the answer needs none of it
             save_cached(self._why_path, self._report)
         return fragments
-
-    def _style_fragments(self, text: str) -> list[Fragment]:
-        fragment = self._styles.fragment(text)
-        return [fragment] if fragment else []
 
     def end_turn(self, session: Session, status: str) -> "list[Noted]":
         """Record how a turn ended, and return what was learned from signs of the user's opinion."""

@@ -54,7 +54,6 @@ from clio.memory.store.record import (
     Freshness,
     MemoryRecord,
     MemoryStats,
-    Provenance,
     find_kind,
     get_kind_label,
     get_short_id,
@@ -487,10 +486,12 @@ def show_memory_history(ctx: CommandContext, argument: str) -> CommandResult:
     rows = tuple(
         (
             get_short_id(version.record),
-            _format_version_text(version.record),
+            version.record.render_line(tr)
+            if version.record.kind in PROJECT_KINDS
+            else add_score(version.record.content, version.record.score),
             format_date(version.since),
             _describe_end(version),
-            _format_author(version.record.provenance),
+            tr(AUTHOR_LABELS[version.record.provenance.asserted_by]) if version.record.provenance else "–",
         )
         for version in found
     )
@@ -525,10 +526,6 @@ def list_memory_changes(ctx: CommandContext, argument: str) -> CommandResult:
     rows = tuple(_make_change_row(one) for one in shown)
     columns = (tr("when"), "", tr("id"), tr("what"), tr("stated by"))
     return CommandResult(text=text, table=Table(columns=columns, rows=rows, wide_column=3), data=data)
-
-
-def _format_version_text(record: MemoryRecord) -> str:
-    return record.render_line(tr) if record.kind in PROJECT_KINDS else add_score(record.content, record.score)
 
 
 def _sort_versions(versions: Sequence[Version]) -> list[Version]:
@@ -619,10 +616,6 @@ def _make_change_row(change: MemoryChange) -> tuple[str, ...]:
     if change.before and change.before != change.text:
         text = tr("{text} (before: {before})", text=text, before=change.before)
     return format_date(change.at), action, change.id[-SHORT_ID:], text, tr(AUTHOR_LABELS.get(change.by, "–"))
-
-
-def _format_author(provenance: Provenance | None) -> str:
-    return tr(AUTHOR_LABELS[provenance.asserted_by]) if provenance else "–"
 
 
 HISTORY_ROWS: tuple[Command, ...] = (

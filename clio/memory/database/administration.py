@@ -166,9 +166,10 @@ def import_records(
     owner: "" for the project, else the member whose own memories they are.
     """
     done = Imported()
-    for batch in _split([redact_record(record, redact) for record in records if not record.key], _BATCH):
+    clean = [redact_record(record, redact) for record in records if not record.key]
+    for start in range(0, len(clean), _BATCH):
 
-        def add(connection: "Connection", batch: Sequence[MemoryRecord] = batch) -> Imported:
+        def add(connection: "Connection", batch: Sequence[MemoryRecord] = clean[start : start + _BATCH]) -> Imported:
             return _import_batch(Work(connection, TermStatistics()), batch, owner, clock)
 
         one = database.write(add)
@@ -204,10 +205,6 @@ def _import_batch(work: Work, batch: Sequence[MemoryRecord], owner: str, clock: 
         new.append(record)
     store.put(f"imported {format_count(len(new), 'memory')}", new)
     return Imported(added=len(new), known=len(batch) - len(new))
-
-
-def _split(records: list[MemoryRecord], size: int) -> Iterator[list[MemoryRecord]]:
-    return (records[start : start + size] for start in range(0, len(records), size))
 
 
 class Exported(Struct, frozen=True, kw_only=True):

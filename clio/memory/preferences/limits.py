@@ -599,7 +599,7 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
     is_possible = bool(groups) or _DEMAND.occur_in(vocabulary)
     if not sentence.heading and not (is_possible and _MARKERS.intersection(lows)):
         return [], asks
-    if sentence.is_question and not _is_request(lows):
+    if sentence.is_question and not _LASTING_REQUEST.search(" ".join(lows)):
         return [], True
     found: list[tuple[Clause, Strength]] = []
     spans = split_clauses(words)
@@ -681,11 +681,6 @@ def _joins(one: Clause, other: Clause) -> bool:
         other.line.startswith(("no ", "not ", "never ", "nor "))
         or one.line.split(" ", 1)[0] == other.line.split(" ", 1)[0]
     )
-
-
-def _is_request(lows: Sequence[str]) -> bool:
-    text = " ".join(lows)
-    return bool(_LASTING_REQUEST.search(text))
 
 
 def _judge(clause: Clause, groups: Sequence[str]) -> Strength | None:

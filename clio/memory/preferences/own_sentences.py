@@ -599,7 +599,7 @@ def read_words(masked: str) -> list[Word]:
         core = core.strip("*_()[]{}")
         if not core:
             if words and mark:
-                words[-1] = _marked(words[-1], mark)
+                words[-1] = structs.replace(words[-1], mark=words[-1].mark + mark)
             continue
         low = _spelled(core.lower().replace("´", "'").replace("`", "'"))
         start = found.start() + raw.index(core[0])
@@ -609,10 +609,6 @@ def read_words(masked: str) -> list[Word]:
         else:
             words.append(Word(low, start, start + len(core), mark))
     return words
-
-
-def _marked(word: Word, mark: str) -> Word:
-    return Word(word.low, word.start, word.end, word.mark + mark)
 
 
 def _spelled(low: str) -> str:

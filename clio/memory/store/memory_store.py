@@ -681,7 +681,8 @@ class MemoryStore:
                 found += (
                     version
                     for version in store.versions()
-                    if store.has(version.record.id) or not self._lives(version.record.id)
+                    if store.has(version.record.id)
+                    or not any(one.has(version.record.id) for one in self._typed.values())
                 )
         if not set(kinds).isdisjoint(PROJECT_KINDS):
             found += self.ltm.versions()
@@ -719,9 +720,6 @@ class MemoryStore:
             elsewhere = {id for other in self._typed.values() if other is not store for id in other.index.records}
             found |= {record.id: record for record in reversed(store.archived()) if record.id not in elsewhere}
         return tuple(found.values())
-
-    def _lives(self, id: str) -> bool:
-        return any(store.has(id) for store in self._typed.values())
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Let all changes made meanwhile be undone as one."""
