@@ -17,7 +17,7 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.input.vt100_parser import Vt100Parser
-from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.key_binding import KeyPress, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from clio.config.schema import KEY_ACTIONS
@@ -386,6 +386,41 @@ def save_key_presses(presses: Iterable[KeyPress]) -> None:
         if press.key != Keys.Escape:
             typed.handle_key(press, alt=after_escape)
         after_escape = press.key == Keys.Escape
+
+
+_SETTLE_S = 0.35
+"""Time in which a key behind an answer shows that both began the next message; typing is faster than that."""
+
+
+class OneKeyAnswer:
+    """Ends a question by one key, unless another one follows at once: then they are saved as the next message.
+
+    refused: the result in that case.
+    """
+
+    def __init__(self, refused: str | None) -> None:
+        self._refused = refused
+        self._result = refused
+        self._pressed: list[KeyPress] = []
+
+    def choose(self, event: KeyPressEvent, result: str | None) -> None:
+        """Answer with this result if no other key follows."""
+        if self._pressed:
+            self.type_on(event)
+            return
+        self._pressed, self._result = list(event.key_sequence), result
+        asyncio.get_running_loop().call_later(_SETTLE_S, self.finish, event.app)
+
+    def type_on(self, event: KeyPressEvent) -> None:
+        """Refuse, and save this key and the one before it for the next line."""
+        save_key_presses((*self._pressed, *event.key_sequence))
+        self._result = self._refused
+        self.finish(event.app)
+
+    def finish(self, app: Application[Any]) -> None:
+        """End the question now."""
+        if app.is_running and app.future is not None and not app.future.done():
+            app.exit(result=self._result)
 
 
 _GUARD_S = 1.0  # a user who was typing when a question appeared has probably not read it yet

@@ -32,11 +32,11 @@ from clio.ui.completer import LineCompleter, accept_completion, accepts_first_co
 from clio.ui.history import LineHistory
 from clio.ui.keyboard import (
     HeldTexts,
+    OneKeyAnswer,
     pop_saved_text,
     prepare_input,
     render_waiting_texts,
     run_question,
-    save_key_presses,
 )
 from clio.ui.line_keys import SEARCH_HINT, ExtraLineKeys
 from clio.ui.line_layout import CompletionMenu, LineLayout, keep_tmux_history_clean
@@ -551,17 +551,27 @@ class PromptLine:
 async def ask_yes_no(
     question: str, *, input: Input | None = None, output: Output | None = None, printed: PrintedRows | None = None
 ) -> bool:
-    """Ask yes or no; one key answers. Every key but "y" means no. printed: notes the question, which stays."""
+    """Ask yes or no; one key answers, unless another follows at once: then a message is being typed, which means no.
+
+    printed: notes the question, which stays.
+    """
     bindings = KeyBindings()
+    answer = OneKeyAnswer("no")
 
     @bindings.add("y")
     @bindings.add("Y")
     def _(event: KeyPressEvent) -> None:
-        event.app.exit(result="yes")
+        answer.choose(event, "yes")
 
     @bindings.add("n")
     @bindings.add("N")
+    def _(event: KeyPressEvent) -> None:
+        answer.choose(event, "no")
+
     @bindings.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        answer.finish(event.app)
+
     @bindings.add("c-c")
     @bindings.add("c-d")
     def _(event: KeyPressEvent) -> None:
@@ -569,21 +579,20 @@ async def ask_yes_no(
 
     @bindings.add("<any>")
     def _(event: KeyPressEvent) -> None:
-        save_key_presses(event.key_sequence)  # probably the first letter of the next message
-        event.app.exit(result="no")
+        answer.type_on(event)
 
     asking: PromptSession[str] = PromptSession(
         key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
     )
     prompt = f"{question} [y/N] "
     try:
-        answer = await run_question(
+        result = await run_question(
             asking.app, lambda: asking.prompt_async(prompt, set_exception_handler=False, handle_sigint=False)
         )
     finally:
         if printed is not None:
             printed.add(f"{prompt}\n")
-    return answer == "yes"
+    return result == "yes"
 
 
 async def ask_for_word(

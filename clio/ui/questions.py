@@ -27,7 +27,7 @@ from prompt_toolkit.output import Output
 
 from clio.commands.command import Table
 from clio.text.translation import mark, tr, tr_count
-from clio.ui.keyboard import run_question, save_early_keys
+from clio.ui.keyboard import OneKeyAnswer, run_question, save_early_keys
 from clio.ui.painter import count_cells, truncate_to_cells
 from clio.ui.picker import Picker
 from clio.ui.plain_line import PlainLine
@@ -185,7 +185,10 @@ class Questions:
 
 
 class ChoicePrompt:
-    """Choices made by a key, below a text to read; erased when answered. For its arguments see `Questions.ask_key`."""
+    """Choices made by a key, below a text to read; erased when answered. For its arguments see `Questions.ask_key`.
+
+    may_be_message: whether other keys, or one right behind a choice, begin the next message and choose nothing.
+    """
 
     def __init__(
         self,
@@ -196,9 +199,11 @@ class ChoicePrompt:
         head: Sequence[str] = (),
         after_end: frozenset[str] = frozenset(),
         default: str = "",
+        may_be_message: bool = False,
     ) -> None:
         self._terminal = terminal
         self._choices = choices
+        self._answer = OneKeyAnswer(None) if may_be_message else None
         self._letters = list(choices)
         self._page = page
         self._head = head
@@ -307,7 +312,9 @@ class ChoicePrompt:
 
         def choose(letter: str) -> Callable[[KeyPressEvent], None]:
             def handler(event: KeyPressEvent) -> None:
-                if self._is_open(letter):
+                if self._is_open(letter) and self._answer is not None:
+                    self._answer.choose(event, letter)
+                elif self._is_open(letter):
                     event.app.exit(result=letter)
 
             return handler
@@ -316,7 +323,10 @@ class ChoicePrompt:
             event.app.exit(result=None)
 
         def print_again(event: KeyPressEvent) -> None:
-            if print_question is not None and event.key_sequence[0].key != Keys.CPRResponse:
+            key = event.key_sequence[0].key
+            if self._answer is not None and len(key) == 1 and key.isprintable():
+                self._answer.type_on(event)
+            elif print_question is not None and key != Keys.CPRResponse:
                 print_question()
 
         for name, step in (("left", -1), ("s-tab", -1), ("right", 1), ("tab", 1)):

@@ -18,6 +18,7 @@ from clio.memory.preferences.stated_preferences import find_preferences
 from clio.text.untrusted_text import unmark_pasted_text
 from clio.ui.completer import LineCompleter
 from clio.ui.history import LineHistory
+from clio.ui.keyboard import pop_saved_text
 from clio.ui.prompt_line import PromptLine, ask_yes_no
 from tests.support.rows import each_row
 from tests.support.waiting import wait_until_async
@@ -281,3 +282,33 @@ def test_confirmations_are_read(key: str, answer: bool) -> None:
             return await ask_yes_no("Delete it?", input=keys, output=DummyOutput())
 
     assert asyncio.run(asyncio.wait_for(drive(), 10)) is answer
+
+
+class NotingOutput(DummyOutput):
+    """Notes that a confirmation was drawn."""
+
+    def __init__(self) -> None:
+        self.drawn = asyncio.Event()
+        self._text = ""
+
+    def write(self, data: str) -> None:
+        self._text += data
+
+    def flush(self) -> None:
+        if "[y/N]" in self._text:
+            self.drawn.set()
+
+
+def test_a_message_that_begins_like_an_answer_does_not_answer_and_is_kept() -> None:
+    async def drive() -> bool:
+        with create_pipe_input() as keys:
+            output = NotingOutput()
+            asked = asyncio.create_task(ask_yes_no("Remember it?", input=keys, output=output))
+            await output.drawn.wait()
+            for letter in "ye":
+                await asyncio.sleep(0)
+                keys.send_text(letter)
+            return await asked
+
+    assert asyncio.run(asyncio.wait_for(drive(), 10)) is False
+    assert pop_saved_text() == "ye"

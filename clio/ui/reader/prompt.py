@@ -92,11 +92,12 @@ class ReaderQuestions(Questions):
             return await prompt.ask(guarded=guarded, print_question=self._print_choices)
 
     async def confirm(self, question: str) -> bool:
-        """Ask yes or no by a key. Any other key repeats the question."""
+        """Ask yes or no by a key. Other letters begin the next message, which means no."""
         choices = {"y": tr("yes"), "n": tr("no")}
         async with self._lock:
             self._choices = f"{speak_line(question)}\n{format_choices(choices)}"
-            return await ChoicePrompt(self._terminal, choices).ask(print_question=self._print_choices) == "y"
+            prompt = ChoicePrompt(self._terminal, choices, may_be_message=True)
+            return await prompt.ask(print_question=self._print_choices) == "y"
 
     async def ask_line(self, prompt: str, *, erase: bool = False) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
