@@ -75,6 +75,8 @@ def test_the_second_half_of_a_secret_split_between_messages_is_removed() -> None
         ("use {key}", "getElementById(7)", "getElementById(7)"),
         ("use {key}", "20241122 was a day", "20241122 was a day"),
         ('key = "{key}', "finished: exit 0", "finished: exit 0"),
+        ("the db password is hunter2secret.", "confidence is a number", "confidence is a number"),
+        ('say "the db password is hunter2secret".', "importance is a number", "importance is a number"),
     ],
 )
 def test_a_second_half_is_distinguished_from_the_next_word(end: str, begin: str, redacted: str) -> None:

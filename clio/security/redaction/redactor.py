@@ -414,6 +414,7 @@ _MIN_HALF_CHARS = 8
 _RANKS_OF_CONTEXTS = range(200, 400)
 _MIN_FIRST_HALF_CHARS = 16
 """Shortest first half at the end of a message. It is longer, because a known prefix such as `sk-proj-` is no secret."""
+_SENTENCE_END = ".,;:!?…)\"'”’"
 _BEGUN_CHARS = 4
 """Characters of a secret that the earlier message must contain at least."""
 _LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{40,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
@@ -522,7 +523,8 @@ class PageBreakFinder:
             if not crossing:
                 continue
             # A complete key may be followed by any word; only an incomplete key is followed by its other half.
-            whole = any(span.end == seam for span in self._finder.spans(end))
+            # So may one before the end of its sentence.
+            whole = any(not end[span.end :].strip(_SENTENCE_END) for span in self._finder.spans(end))
             begun = min(span.start for span in crossing) <= seam - _BEGUN_CHARS
             size = max(span.end for span in crossing) - seam
             half = line[:size]
