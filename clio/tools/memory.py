@@ -163,9 +163,10 @@ class MemoryTool:
         """Return the memories that the call may change, by id."""
         store = self._memory.store
         found = {record.id: record for record in store.records(with_notes=False) if record.is_live}
-        with suppress(ValueError):  # the call reports a key that no note can have
-            if call.key and (note := store.get_note(call.key)) is not None:
-                found[note.id] = note
+        for key in filter(None, (call.key, *call.ids)):
+            with suppress(ValueError):  # the call reports a key that no note can have
+                if (note := store.get_note(key)) is not None:
+                    found[note.id] = note
         return found
 
     def _add_changes(

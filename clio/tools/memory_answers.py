@@ -252,6 +252,10 @@ def update_memory(memory: MemorySystem, call: MemoryCall, provenance: Provenance
     if len(call.ids) != 1:
         raise WrongArguments("update changes one memory at a time", "give one id")
     old = _get_record(memory, call.ids[0])
+    if old.key:
+        if call.given - {"ids", "text"} or not call.text:
+            raise WrongArguments(f"{old.key} is a note", "you can change its content")
+        return store_note(memory, structs.replace(call, key=old.key, content=call.text))
     id, parts = shorten_record_id(old), _PARTS.get(old.kind, _TYPED_PARTS)
     can_change = _list_changeable_parts(old.kind, call.asked)
     known = {*parts, "examples", "ids", "confidence" if old.kind in PROJECT_KINDS else "importance"}

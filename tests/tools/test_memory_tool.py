@@ -70,6 +70,14 @@ def test_a_note_is_stored_changed_and_deleted(harness: Harness) -> None:
     assert harness.say("list") == "No notes are stored."
 
 
+def test_a_note_is_changed_by_its_key_as_its_id(harness: Harness) -> None:
+    harness.call("store", key="deploy", content="make ship")
+    assert harness.say("update", id="deploy", content="make ship, then tag") == "Stored, replacing the old one."
+    assert harness.say("retrieve", key="deploy") == "make ship, then tag"
+    with pytest.raises(WrongArguments, match="deploy is a note"):
+        harness.call("update", id="deploy", confidence=0.5)
+
+
 def test_zero_and_empty_text_are_valid_notes(harness: Harness) -> None:
     harness.call("store", key="0", content="0")
     harness.call("store", key="none", content="")

@@ -81,3 +81,19 @@ def test_a_fact_removed_by_the_model_is_not_attributed_to_the_user(make_harness:
         await harness.app.close()
 
     asyncio.run(run())
+
+
+def test_a_note_removed_by_the_model_is_not_attributed_to_the_user(make_harness: MakeHarness) -> None:
+    store = ("memory_operations", {"operation": "store", "key": "deploy", "content": "run make ship, then tag"})
+    forget = ("memory_operations", {"operation": "forget", "id": "deploy"})
+    harness = make_harness(
+        [tool_calls([store]), text("Ok."), tool_calls([forget]), text("Ok."), text("Ok."), text("Ok.")]
+    )
+
+    async def run() -> None:
+        for message in ("look how we deploy", "read calc.py", "read test_calc.py"):
+            await harness.turn(message)
+        assert "The user has removed" not in last_words(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
