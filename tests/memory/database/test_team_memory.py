@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-import clio.memory.database.administration as members
-import clio.memory.database.connection as connection
-import clio.memory.database.connection as schema
 import clio.memory.database.search as search
 from clio.commands.team_commands import describe_visible_password
 from clio.entrypoints.mcp_http import CALLER, Caller
 from clio.entrypoints.mcp_server import Answer, call_tool
 from clio.entrypoints.team_server import TeamToolServer
 from clio.errors import ClioError, UsageError, UserError
+from clio.memory.database import administration, connection
 from clio.memory.database.administration import (
     MemberTokens,
     add_member,
@@ -213,8 +211,8 @@ def test_memories_of_a_rare_kind_are_found_by_common_words(database: Database, m
 def test_memories_in_tables_of_an_earlier_version_are_found(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     url = cluster.new_database("earlier")
     first = open_database(url)
-    monkeypatch.setattr(schema, "VERSION", 1)
-    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+    monkeypatch.setattr(connection, "VERSION", 1)
+    monkeypatch.setattr(connection, "MIGRATIONS", connection.MIGRATIONS[:1])
     assert first.read(migrate) == 1
     Team(first).remember("anna", "The staging port is 5432")
     first.close()
@@ -549,10 +547,10 @@ def test_tokens_stay_valid_while_the_database_does_not_answer(monkeypatch: pytes
         tokens = MemberTokens(database)
         tokens.refresh()
         cluster.kill()
-        monkeypatch.setattr(members, "REFRESH_S", 0.0)
+        monkeypatch.setattr(administration, "REFRESH_S", 0.0)
         tokens.refresh()
         assert tokens.find(token) is not None and tokens.find(token + "x") is None
-        monkeypatch.setattr(members, "_MAX_AGE_S", 0.0)
+        monkeypatch.setattr(administration, "_MAX_AGE_S", 0.0)
         with pytest.raises(ClioError):
             tokens.refresh()
         database.close()
