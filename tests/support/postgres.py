@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +143,17 @@ class Cluster:
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill the server as a power cut would, except that the operating system goes on."""
+        """Kill the server as a power cut would, except that the operating system goes on.
+
+        Its children would otherwise answer queries until they notice that it is gone.
+        """
+        if self._process is None:
+            return
+        listed = subprocess.run(["pgrep", "-P", str(self._process.pid)], capture_output=True, text=True, check=False)
         self._end(signal.SIGKILL)
+        for pid in map(int, listed.stdout.split()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> None:
         if self._process is not None:
