@@ -93,3 +93,74 @@ def test_what_is_told_again_in_other_words_is_kept_once(make_harness: MakeHarnes
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("message", "facts"),
+    [
+        ("Remember:\n- the queue is RabbitMQ\n- staging is called heron", ["RabbitMQ", "heron"]),
+        ("Please remember the following:\n\nthe queue is RabbitMQ\nstaging is called heron", ["RabbitMQ", "heron"]),
+        ("Remember these two things: the queue is RabbitMQ, and staging is called heron.", ["RabbitMQ", "heron"]),
+        ("Remember: the queue is RabbitMQ; staging is called heron", ["RabbitMQ", "heron"]),
+        ("Fix calc.py. And remember these:\n* the queue is RabbitMQ\n  with TLS\n\nThanks!", ["RabbitMQ with TLS"]),
+        ("Merk dir bitte Folgendes:\n1. die Queue ist RabbitMQ\n2. Staging heißt heron", ["RabbitMQ", "heron"]),
+        ("Merk dir zwei Dinge: die Queue ist RabbitMQ und Staging heißt heron. Danke!", ["RabbitMQ", "heron"]),
+        ("Retiens :\n- la file est RabbitMQ\n- la préproduction s'appelle heron", ["RabbitMQ", "heron"]),
+        ("Retiens ces deux choses : la file est RabbitMQ et le cache est Redis", ["RabbitMQ", "Redis"]),
+        ("Recuerda:\n- la cola es RabbitMQ\n- la caché es Redis", ["RabbitMQ", "Redis"]),
+        ("Recuerda estas dos cosas: la cola es RabbitMQ y la caché es Redis", ["RabbitMQ", "Redis"]),
+        ("Lembra:\n- a fila é RabbitMQ\n- o cache é Redis", ["RabbitMQ", "Redis"]),
+        ("Lembra destas duas coisas: a fila é RabbitMQ e o cache é Redis", ["RabbitMQ", "Redis"]),
+        ("记住：\n- 队列是RabbitMQ\n- 缓存是Redis", ["RabbitMQ", "Redis"]),
+        ("请记住以下两点：队列是RabbitMQ，缓存是Redis", ["RabbitMQ", "Redis"]),
+        ("以下を覚えておいてください。\n・キューはRabbitMQです\n・キャッシュはRedisです", ["RabbitMQ", "Redis"]),
+        ("次の2つを覚えておいて：キューはRabbitMQ、キャッシュはRedis", ["RabbitMQ", "Redis"]),
+        ("覚えておいてください。倉庫アプリのポートは9205です", ["9205"]),
+        ("I remember:\n- the queue was Rabbit\n- the cache was Redis", []),
+        ("Remember:\n```\n- the queue is RabbitMQ\n```", []),
+    ],
+)
+def test_each_item_of_a_list_to_remember_is_saved_once(
+    make_harness: MakeHarness, message: str, facts: list[str]
+) -> None:
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(message)
+        saved = [one.content for one in harness.app.memory.store.records()]
+        assert len(saved) == len(facts)
+        for fact in facts:
+            assert sum(fact in content for content in saved) == 1
+        assert not any(sum(fact in content for fact in facts) > 1 for content in saved)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "lembra que a estufa liga às 6h",
+        "lembra que o robô fala Modbus",
+        "lembra: a caldeira fecha 22h",
+        "anota que a chave expira em maio",
+        "recuerda: caldera cierra 22h",
+        "apunta que la API es REST",
+        "retiens que la serre ouvre à 6h",
+        "merk dir Release ist Freitag",
+        "remember that Müller owns billing",
+        "remember that São Paulo is the main office",
+        "remember that 张敏 owns billing",
+        "remember that die API auf Port 80 lauscht",
+    ],
+)
+def test_a_short_message_is_read_in_the_language_of_its_request(make_harness: MakeHarness, message: str) -> None:
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(message)
+        [fact] = harness.app.memory.store.records()
+        assert message.endswith(fact.content) and len(fact.content) >= len(message) / 2
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -18,6 +18,7 @@ from clio.memory.preferences.foreign_statements import (
     detect_language,
     is_own_english,
     list_foreign_texts,
+    read_lists,
     read_statements,
 )
 from clio.memory.preferences.limits import StatedLimit, find_limits
@@ -138,9 +139,22 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
 
 
 def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
-    language = detect_language(text)
-    found = [one for one in find_preferences(text) if is_own_english(one.quote, text, language)]
-    foreign = [one for code, part in list_foreign_texts(text) for one in read_statements(part, code)]
+    rest, listed = read_lists(text)
+    language = detect_language(rest)
+    found = [one for one in find_preferences(rest) if is_own_english(one.quote, rest, language)]
+    found += [
+        structs.replace(stated, quote=one.item)
+        for one in listed
+        if one.language == "en"
+        for stated in find_preferences(one.text)
+    ]
+    foreign = [one for code, part in list_foreign_texts(rest) for one in read_statements(part, code)]
+    foreign += [
+        structs.replace(stated, quote=one.item)
+        for one in listed
+        if one.language != "en"
+        for stated in read_statements(one.text, one.language)
+    ]
     found += (
         StatedPreference(
             kind=_FOREIGN_KINDS[one.kind][0],
