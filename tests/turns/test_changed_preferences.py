@@ -29,8 +29,9 @@ def say(harness: Harness, *messages: str) -> list[str]:
         (["i prefer matplotlib for plots", "actually i'd prefer plotly for plots"], ["prefer plotly for plots"]),
         (
             ["ich mag am liebsten jest für Tests", "ich mag inzwischen vitest lieber für Tests"],
-            ["ich mag inzwischen vitest lieber für Tests"],
+            ["vitest für Tests"],
         ),
+        (["我更喜欢tabs", "我现在更喜欢spaces"], ["spaces"]),
         (["i prefer tabs", "i prefer short commit messages now"], ["prefer short commit messages", "prefer tabs"]),
         (
             ["i prefer tabs in go", "actually i prefer short names in go"],

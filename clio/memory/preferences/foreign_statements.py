@@ -406,7 +406,9 @@ def _as_written(
     read = sentence.plain if offsets is sentence.offsets else sentence.unquoted
     start = read.find(statement.content)
     if start < 0:
-        return structs.replace(statement, content=sentence.text, quote=sentence.text)
+        is_taste = statement.kind in ("liking", "dislike")  # its content may leave out a verb in the middle
+        content = statement.content if is_taste else sentence.text
+        return structs.replace(statement, content=content, quote=sentence.text)
     end = offsets[start + len(statement.content)]
     return structs.replace(statement, content=_tidy(sentence.text[offsets[start] : end]), quote=sentence.text)
 
@@ -611,20 +613,22 @@ def _find_taste(rest: str, sentence: str, rules: LanguageRules) -> LanguageState
     """Return what a sentence says that the user prefers, likes or dislikes; nothing that is only about the moment."""
     if len(rest.split()) > _MAX_TASTE or any(re.search(pattern, rest, re.I) for pattern in rules.passing):
         return None
-    parts = re.split(r"\s*[,;–—]\s*", rest)
+    parts = re.split(r"\s*[,;–—，；]\s*", rest)
     if any(not any(_match(pattern, part) for pattern in rules.tastes.values()) for part in parts[1:]):
         return None
     for name, pattern in rules.tastes.items():
         told = _match(pattern, rest)
         if told is None:
             continue
-        what = next(filter(None, told.groupdict().values()))
+        what, *more = filter(None, told.groupdict().values())
         if _match(rules.no_taste, what):
             continue
+        # Saved as the thing itself, like English ones: "Mocks", not "ich hasse Mocks".
+        thing = _tidy("".join((what, *more))) if len(parts) == 1 else _tidy(rest)
         is_certain = name != "liked" and not _ONE_THING.match(what)
         return LanguageStatement(
             kind="dislike" if name == "disliked" else "liking",
-            content=_tidy(rest),
+            content=thing,
             quote=sentence,
             term="lasting" if is_certain else "unclear",
             in_project=re.search(rules.project, rest, re.I) is not None,

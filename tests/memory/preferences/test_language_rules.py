@@ -278,25 +278,27 @@ def test_a_request_to_remember_after_a_task_is_kept(text: str, what: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "term"),
+    ("text", "kind", "term", "thing"),
     [
-        ("Ich bevorzuge Tabs gegenüber Leerzeichen.", "liking", "lasting"),
-        ("Ich mag kurze Antworten.", "liking", "unclear"),
-        ("Ich hasse Mocks.", "dislike", "lasting"),
-        ("Ich mag keine langen Funktionen.", "dislike", "lasting"),
-        ("Ich hasse den Parser.", "dislike", "unclear"),
-        ("Je préfère les tabulations.", "liking", "lasting"),
-        ("J'aime les réponses courtes.", "liking", "unclear"),
-        ("Je n'aime pas les longues fonctions.", "dislike", "lasting"),
-        ("Prefiero comillas dobles.", "liking", "lasting"),
-        ("Odio los mocks.", "dislike", "lasting"),
-        ("No me gustan los comentarios largos.", "dislike", "lasting"),
-        ("Não gosto de funções longas.", "dislike", "lasting"),
+        ("Ich bevorzuge Tabs gegenüber Leerzeichen.", "liking", "lasting", "Tabs gegenüber Leerzeichen"),
+        ("Ich mag kurze Antworten.", "liking", "unclear", "kurze Antworten"),
+        ("Ich hasse Mocks.", "dislike", "lasting", "Mocks"),
+        ("Ich mag keine langen Funktionen.", "dislike", "lasting", "langen Funktionen"),
+        ("Ich hasse den Parser.", "dislike", "unclear", "den Parser"),
+        ("Je préfère les tabulations.", "liking", "lasting", "les tabulations"),
+        ("J'aime les réponses courtes.", "liking", "unclear", "les réponses courtes"),
+        ("Je n'aime pas les longues fonctions.", "dislike", "lasting", "les longues fonctions"),
+        ("Prefiero comillas dobles.", "liking", "lasting", "comillas dobles"),
+        ("Odio los mocks.", "dislike", "lasting", "los mocks"),
+        ("No me gustan los comentarios largos.", "dislike", "lasting", "los comentarios largos"),
+        ("Não gosto de funções longas.", "dislike", "lasting", "funções longas"),
     ],
 )
-def test_likes_and_dislikes_are_found(text: str, kind: str, term: str) -> None:
+def test_likes_and_dislikes_are_found_and_saved_as_the_thing_itself(
+    text: str, kind: str, term: str, thing: str
+) -> None:
     [found] = read_statements(text, detect_language(text))
-    assert (found.kind, found.term, found.content) == (kind, term, text.rstrip("."))
+    assert (found.kind, found.term, found.content) == (kind, term, thing)
 
 
 @pytest.mark.parametrize(

@@ -49,23 +49,23 @@ def test_an_annoyance_of_the_moment_is_no_preference(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("text", "kind", "thing"),
     [
-        ("ich kann lange Funktionen nicht leiden", "dislike"),
-        ("ich mag inzwischen vitest lieber für Tests", "liking"),
-        ("j'ai horreur des fonctions de plus de 40 lignes", "dislike"),
-        ("mon framework de test préféré est pytest", "liking"),
-        ("me molestan los comentarios obvios", "dislike"),
-        ("odeio comentário óbvio no código", "dislike"),
-        ("我讨厌太长的函数，喜欢拆成小的", "dislike"),
-        ("我更喜欢用空格缩进", "liking"),
-        ("コメントは日本語の方が好き", "liking"),
-        ("長い説明は苦手です", "dislike"),
+        ("ich kann lange Funktionen nicht leiden", "dislike", "lange Funktionen"),
+        ("ich mag inzwischen vitest lieber für Tests", "liking", "vitest für Tests"),
+        ("j'ai horreur des fonctions de plus de 40 lignes", "dislike", "fonctions de plus de 40 lignes"),
+        ("mon framework de test préféré est pytest", "liking", "framework de test préféré est pytest"),
+        ("me molestan los comentarios obvios", "dislike", "los comentarios obvios"),
+        ("odeio comentário óbvio no código", "dislike", "comentário óbvio no código"),
+        ("我讨厌太长的函数，喜欢拆成小的", "dislike", "我讨厌太长的函数，喜欢拆成小的"),
+        ("我更喜欢用空格缩进", "liking", "空格缩进"),
+        ("コメントは日本語の方が好き", "liking", "コメントは日本語"),
+        ("長い説明は苦手です", "dislike", "長い説明"),
     ],
 )
-def test_likes_and_dislikes_of_other_languages_are_read(text: str, kind: str) -> None:
+def test_likes_and_dislikes_of_other_languages_are_read(text: str, kind: str, thing: str) -> None:
     found = [one for code, part in list_foreign_texts(text) for one in read_statements(part, code)]
-    assert [(one.kind, one.term, one.content) for one in found] == [(kind, "lasting", text)]
+    assert [(one.kind, one.term, one.content) for one in found] == [(kind, "lasting", thing)]
 
 
 @pytest.mark.parametrize(
