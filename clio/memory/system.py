@@ -288,6 +288,17 @@ class MemorySystem:
             tuple(structs.replace(one, is_lifted=True) if one.text in limits else one for one in self._limits)
         )
 
+    def replace_held(self, old: str, new: str) -> None:
+        """Let a limit of the running session say something else, and tell the model; one undo removes it."""
+        message = len(self._session.messages) if self._session else 0
+        limits: list[SessionLimit] = []
+        for one in self._limits:
+            is_meant = one.text == old and not one.is_lifted
+            limits.append(structs.replace(one, is_lifted=True, change="") if is_meant else one)
+            if is_meant:
+                limits.append(structs.replace(one, text=self._redact(new), message=message, at=self._clock()))
+        self._set_limits(tuple(limits))
+
     def redacted_notices(self, noticed: "Sequence[StatedPreference]") -> "list[StatedPreference]":
         """Return the statements with their texts redacted, as they would be stored."""
         return [

@@ -7,7 +7,7 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.consolidation.forget_requests import find_forget_requests, is_meant
-from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted
+from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted, widen_limit
 from clio.memory.preferences.limits import find_limits
 from tests.sessions.talk import kill
 from tests.support.chat_server import text, tool_calls
@@ -234,11 +234,13 @@ def test_plain_words_lift_limits_of_the_session(make_harness: MakeHarness) -> No
         await harness.turn("for this task: don't rename anything, and only edit src/click/utils.py")
         assert len(harness.app.memory.held_limits) == 2
         await harness.turn("you may edit core.py too")
-        assert not [one for one in harness.app.memory.held_limits if "only edit" in one]
+        widened = "only edit src/click/utils.py and core.py"
+        assert set(harness.app.memory.held_limits) == {"for this task: don't rename anything", widened}
+        assert f"- {widened}" in last_words(harness)
         await harness.turn("we don't need that anymore")
-        assert len(harness.app.memory.held_limits) == 1
+        assert len(harness.app.memory.held_limits) == 2
         await harness.turn("rename whatever you like")
-        assert not harness.app.memory.held_limits
+        assert harness.app.memory.held_limits == (widened,)
         await harness.app.close()
 
     asyncio.run(run())
@@ -318,11 +320,8 @@ ONLY_UTILS = "only edit src/click/utils.py"
         (ONLY_UTILS, "stop the 'only edit utils' limit, you may edit core.py too"),
         (ONLY_UTILS, "scratch the rule about editing only utils"),
         (ONLY_UTILS, "forget that only utils may be edited"),
-        (ONLY_UTILS, "you may edit core.py too"),
         (ONLY_UTILS, "you are allowed to edit other files than utils"),
         (ONLY_UTILS, "drop the limit on utils.py"),
-        (ONLY_UTILS, "editing core.py is fine now"),
-        ("only change store.go", "you may edit api.go as well"),
         ("don't rename anything", "rename whatever you like"),
         ("don't change anything", "change whatever you want"),
         ("core.py is off limits", "core.py is no longer off limits"),
@@ -337,20 +336,107 @@ ONLY_UTILS = "only edit src/click/utils.py"
         ("nunca faça push para o remoto", "ok, agora você pode fazer push"),
         ("永远不要推送到远程仓库", "好的，现在你可以推送了"),
         ("リモートには絶対にプッシュしないで", "もうプッシュしてもいいです"),
-        ("only edit utils.py", "you may also edit core.py"),
-        ("bearbeite nur utils.py", "du darfst auch core.py bearbeiten"),
-        ("nur utils.py bearbeiten", "core.py darfst du auch ändern"),
-        ("modifie uniquement utils.py", "tu peux aussi modifier core.py"),
-        ("ne modifie que utils.py", "tu peux aussi modifier core.py"),
-        ("edita solo utils.py", "también puedes editar core.py"),
-        ("edite apenas utils.py", "você também pode editar core.py"),
-        ("只修改 utils.py", "core.py 也可以改"),
-        ("utils.py だけを編集して", "core.py も編集していいです"),
     ],
 )
 def test_plain_words_lift_a_limit(limit: str, said: str) -> None:
     assert takes_back(said, limit)
     assert not find_limits(said)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said", "widened"),
+    [
+        (ONLY_UTILS, "you may edit core.py too", f"{ONLY_UTILS} and core.py"),
+        (ONLY_UTILS, "editing core.py is fine now", f"{ONLY_UTILS} and core.py"),
+        ("only change store.go", "you may edit api.go as well", "only change store.go and api.go"),
+        (
+            "only edit files in src/ in this project",
+            "tests/ is fine too",
+            "only edit files in src/ and tests/ in this project",
+        ),
+        ("edit only src/ until Friday", "you may also edit docs/", "edit only src/ and docs/ until Friday"),
+        (
+            "don't touch anything except utils.py",
+            "you may also edit core.py",
+            "don't touch anything except utils.py and core.py",
+        ),
+        ("never edit anything outside src/", "you may also edit tests/", "never edit anything outside src/ and tests/"),
+        ("only run unit tests", "you can also run the smoke tests", "only run unit tests and smoke tests"),
+        ("only use httpx", "you may also use requests", "only use httpx and requests"),
+        ("you may only edit src/", "you may also edit tests/", "you may only edit src/ and tests/"),
+        ("stay inside src/", "you may edit tests/ as well", "stay inside src/ and tests/"),
+        ("bearbeite nur utils.py", "du darfst auch core.py bearbeiten", "bearbeite nur utils.py und core.py"),
+        ("nur utils.py bearbeiten", "core.py darfst du auch ändern", "nur utils.py und core.py bearbeiten"),
+        ("modifie uniquement utils.py", "tu peux aussi modifier core.py", "modifie uniquement utils.py et core.py"),
+        ("edita solo utils.py", "también puedes editar core.py", "edita solo utils.py y core.py"),
+        ("edite apenas utils.py", "você também pode editar core.py", "edite apenas utils.py e core.py"),
+        ("只修改 utils.py", "core.py 也可以改", "只修改 utils.py 和 core.py"),
+        ("utils.py だけを編集して", "core.py も編集していいです", "utils.pyとcore.py だけを編集して"),
+    ],
+)
+def test_plain_words_widen_a_limit_and_lift_none(limit: str, said: str, widened: str) -> None:
+    assert [widen_limit(limit, one) for one in find_withdrawals(said)] == [widened]
+    assert not takes_back(said, limit)
+    assert not find_limits(said)
+
+
+@pytest.mark.parametrize(
+    ("limit", "permission"),
+    [
+        ("don't touch setup.py, fix the parser", "you may edit setup.py now"),
+        ("don't touch setup.py - fix the parser", "you can change setup.py again"),
+        ("never touch _re.py, it is generated", "you may edit _re.py again"),
+        ("never use requests, use httpx", "requests is fine after all"),
+        ("fass setup.py nicht an, repariere den Parser", "du darfst setup.py jetzt ändern"),
+        ("ne touche pas à setup.py, corrige le parser", "tu peux modifier setup.py maintenant"),
+        ("no toques setup.py, arregla el parser", "ya puedes tocar setup.py"),
+        ("não mexa no setup.py, corrija o parser", "agora você pode mexer no setup.py"),
+        ("不要动 setup.py，修复解析器", "现在可以改 setup.py 了"),
+        ("setup.pyは触らないで、パーサーを直して", "もうsetup.pyを触っていいです"),
+        ("don't touch config/ until Friday", "you may edit config/ again"),
+        ("until Friday don't touch config/", "config/ is fine again"),
+        ("don't run the e2e tests this week", "you can run the e2e tests"),
+        ("fass config/ bis Freitag nicht an", "du darfst config/ wieder ändern"),
+        ("ne touche pas à config/ jusqu'à vendredi", "tu peux de nouveau modifier config/"),
+        ("no toques config/ hasta el viernes", "ya puedes tocar config/"),
+        ("não mexa em config/ até sexta-feira", "você já pode mexer em config/"),
+        ("周五之前不要动 config/", "现在可以改 config/ 了"),
+        ("金曜日まではconfig/に触らないで", "もうconfig/に触っていいです"),
+        ("never commit to main until Ben is back", "Ben is back, you can commit to main"),
+        ("never commit to main until Ben is back", "you can commit to main again"),
+        ("kein Refactoring, bis das Release draußen ist", "das Release ist draußen, du darfst wieder refactoren"),
+        ("never touch _re.py", "the host is fuzz-8 now. You may edit _re.py."),
+        ("never touch _re.py", "Thanks! You may edit _re.py."),
+        ("nie _re.py anfassen", "Der Host heißt jetzt fuzz-8. Du darfst _re.py ändern."),
+        ("ich hasse Mocks", "Mocks sind doch okay"),
+    ],
+)
+def test_tasks_reasons_and_times_do_not_keep_a_limit(limit: str, permission: str) -> None:
+    assert any(is_lifted(limit, one) for one in find_withdrawals(permission))
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("don't touch setup.py, pyproject.toml or tox.ini", "you may edit setup.py now"),
+        ("don't touch setup.py, don't touch tox.ini", "you may edit setup.py now"),
+        ("never push, commit or deploy", "you can push now"),
+        ("fass setup.py, tox.ini und x.py nicht an", "du darfst setup.py wieder ändern"),
+        ("nie setup.py, tox.ini anfassen", "du darfst setup.py wieder ändern"),
+        ("never push until the tests pass", "the tests pass, you can push"),
+        ("never commit to main until Ben is back", "you can commit to main"),
+        ("never commit to main until Ben is back", "when Ben is back, you can commit to main"),
+        ("never commit to main until Ben is back", "in the sandbox, you can commit to main again"),
+        ("never touch _re.py", "Fix the parser. You may edit _re.py."),
+        ("never deploy on Fridays", "you can deploy until Friday"),
+        ("only edit files in src/", "you may read config/ too"),
+        ("only push after the tests pass", "you may also push to dev"),
+        ("never touch config/", "main is fine again"),
+        ("never push to main", "main is fine again"),
+    ],
+)
+def test_a_permission_lifts_and_widens_nothing_else(limit: str, said: str) -> None:
+    assert not any(is_lifted(limit, one) or widen_limit(limit, one) for one in find_withdrawals(said))
 
 
 @pytest.mark.parametrize(
@@ -401,28 +487,96 @@ def test_the_act_alone_names_a_limit_of_the_session(limit: str, permission: str)
 
 
 @pytest.mark.parametrize(
-    ("limit", "permission"),
+    ("limit", "permission", "widened"),
     [
-        ("only edit utils.py, fix the bug", "you may also edit core.py"),
-        ("dont push to main, fix the tests", "ok you can push now"),
-        ("bearbeite nur utils.py", "du darfst auch core.py bearbeiten"),
-        ("ne modifie que utils.py", "tu peux aussi modifier core.py"),
-        ("edita solo utils.py", "también puedes editar core.py"),
-        ("edite apenas utils.py", "você também pode editar core.py"),
-        ("只修改 utils.py", "你也可以修改 core.py"),
-        ("utils.py だけを編集して", "core.py も編集していいです"),
+        ("only edit utils.py, fix the bug", "you may also edit core.py", "only edit utils.py and core.py"),
+        ("dont push to main, fix the tests", "ok you can push now", ""),
+        ("bearbeite nur utils.py", "du darfst auch core.py bearbeiten", "bearbeite nur utils.py und core.py"),
+        ("ne modifie que utils.py", "tu peux aussi modifier core.py", "ne modifie que utils.py et core.py"),
+        ("edita solo utils.py", "también puedes editar core.py", "edita solo utils.py y core.py"),
+        ("edite apenas utils.py", "você também pode editar core.py", "edite apenas utils.py e core.py"),
+        ("只修改 utils.py", "你也可以修改 core.py", "只修改 utils.py 和 core.py"),
+        ("utils.py だけを編集して", "core.py も編集していいです", "utils.pyとcore.py だけを編集して"),
     ],
 )
-def test_a_limit_of_the_session_is_held_until_it_is_widened(
-    make_harness: MakeHarness, limit: str, permission: str
+def test_a_limit_of_the_session_is_held_until_it_is_lifted_or_widened(
+    make_harness: MakeHarness, limit: str, permission: str, widened: str
 ) -> None:
-    harness = make_harness([text("Ok.")] * 2)
+    harness = make_harness([text("Ok.")] * 4)
 
     async def run() -> None:
         await harness.turn(limit)
         assert len(harness.app.memory.held_limits) == 1
+        harness.app.learner.defer_suggestions()
         await harness.turn(permission)
-        assert not harness.app.memory.held_limits and not preferences(harness)
+        assert harness.app.memory.held_limits == ((widened,) if widened else ()) and not preferences(harness)
+        pending = [one.noticed.content for one in harness.app.memory.pending_limits.take()]
+        assert set(pending) <= {widened}
+        await harness.turn("scratch that")
+        assert len(harness.app.memory.held_limits) == 1 and widened not in harness.app.memory.held_limits
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("limits", "said", "left"),
+    [
+        (
+            ["never touch anything in config/ until Friday", "only edit files in src/ in this project"],
+            "you may edit config/ again",
+            ["only edit files in src/ in this project"],
+        ),
+        (["only edit src/ in this project"], "you may also edit tests/", ["only edit src/ and tests/ in this project"]),
+        (["nur Dateien in src/ ändern"], "du darfst auch tests/ ändern", ["nur Dateien in src/ und tests/ ändern"]),
+        (["until the release is out, no refactoring"], "the release is out", []),
+        (["until the release is out, no refactoring"], "The release is finally out! Refactor calc.py.", []),
+        (
+            ["until the release is out, no refactoring"],
+            "the release is not out yet",
+            ["until the release is out, no refactoring"],
+        ),
+        (
+            ["until the release is out, no refactoring"],
+            "is the release out?",
+            ["until the release is out, no refactoring"],
+        ),
+    ],
+)
+def test_a_permission_changes_only_the_limit_that_it_names(
+    make_harness: MakeHarness, limits: list[str], said: str, left: list[str]
+) -> None:
+    harness = make_harness([text("Ok.")] * 8)
+
+    async def run() -> None:
+        for limit in limits:
+            await harness.turn(limit)
+        assert preferences(harness) == sorted(limits)
+        await harness.turn(said)
+        assert preferences(harness) == sorted(left)
+        assert all(f"- {limit}" in last_words(harness) for limit in left if limit not in limits)
+        if left != limits:
+            harness.app.memory.store.undo()
+            assert preferences(harness) == sorted(limits)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_permission_for_everything_lifts_limits_of_the_session_and_asks_about_others(
+    make_harness: MakeHarness,
+) -> None:
+    harness = make_harness([text("Ok.")] * 8)
+
+    async def run() -> None:
+        await harness.turn("don't touch setup.py, fix the parser")
+        await harness.turn("never touch _re.py")
+        await harness.turn("you can edit anything again")
+        assert not harness.app.memory.held_limits and preferences(harness) == ["never touch _re.py"]
+        [(question, forget)] = harness.app.learner.pop_suggestions()
+        assert "never touch _re.py" in question
+        forget()
+        assert not preferences(harness)
         await harness.app.close()
 
     asyncio.run(run())

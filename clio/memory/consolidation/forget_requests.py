@@ -83,12 +83,18 @@ class _Rules(Struct, frozen=True, kw_only=True):
 
     Attributes:
         passing: searched anywhere; signs that a request is for the current task, conditional or a guess.
+        recurring: searched anywhere; signs of an event that happens again and again.
+        not_yet: searched anywhere; signs that an event has not happened, or only somebody says so.
+        at_last: words of a statement that an event has happened, which do not tell which.
         restricted: searched in what follows a request; signs that it does not simply forget.
         fillers, fillers_cjk: words that do not tell what a request is about.
         weak: verbs that need not be in the memory if other words of the request are: "the rule about editing setup.py".
     """
 
     passing: str
+    recurring: str
+    not_yet: str
+    at_last: str
     restricted: str
     fillers: tuple[str, ...]
     fillers_cjk: tuple[str, ...]
@@ -268,6 +274,23 @@ def list_shared_terms(limit: str, before: str, about: str) -> list[str]:
     said, known = _Content(before), _Content(about)
     terms = (term for term in list_terms(limit) if term not in _fillers().weak)
     return [term for term in terms if said.has(term) and not known.has(term)]
+
+
+def is_event_stated(event: str, text: str) -> bool:
+    """Whether a clause of a text says that an event has happened, and nothing else: "Ben is back".
+
+    Not of what happens again and again, so that "the tests pass" does not end "never push until the tests pass".
+    """
+    rules = _load()[0]
+    wanted = _Content(event)
+    if not event or re.search(rules.recurring, event, re.I):
+        return False
+    for clause in re.split(rf"{_CLAUSE.pattern}|(?:^|\s){_SO.pattern}", text.strip(_EDGES), flags=re.I):
+        said = list_terms(re.sub(rules.at_last, " ", clause, flags=re.I))
+        is_so = not re.search(rules.not_yet, clause, re.I) and not clause.endswith("?")
+        if is_so and said and all(map(wanted.has, said)) and all(map(_Content(clause).has, list_terms(event))):
+            return True
+    return False
 
 
 def takes_back_last(sentence: str) -> bool:

@@ -15,7 +15,7 @@ from clio.memory.consolidation.forget_requests import (
     needs_confirmation,
 )
 from clio.memory.consolidation.live_corrections import find_corrected_statements
-from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted
+from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted, widen_limit
 from clio.memory.store.record import has_same_text
 from clio.messages import AssistantMessage, Message, UserMessage, is_turn_start
 
@@ -106,6 +106,9 @@ class LaterWords:
         following = next((one for one in self._places if one > place), None)
         if following is None or self._is_itself_taken_back(following):
             return
+        for lifted in find_withdrawals(self._read(following)):
+            if widened := widen_limit(text, lifted):
+                yield following, widened
         for one in find_corrected_statements(self._read(following), self._list_before(following), also=text):
             if has_same_text(one.statement, text):
                 yield following, one.content

@@ -73,6 +73,7 @@ _MAY_SAY_VALUE = _CORRECTIONS.pattern("value_sign")
 _WITHDRAWALS = english_rules("withdrawals")
 _MAY_LIFT = _WITHDRAWALS.pattern("sign")
 """The same for messages that take something back."""
+_UNTIL = re.compile(r"\b(?:until|till|'til|bis|jusqu\w*|tant que|hasta|até)\b|直到|之前|以前|まで", re.I)
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a1-\u30fa]{2,}|[\u3400-\u9fff]")
 _MAX_RESTATING = 2_500
 """Characters of a message that is compared with the memories; a longer one is mostly pasted text."""
@@ -381,6 +382,7 @@ class Learner:
     def before_turn(self, session: Session, text: str) -> None:
         """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
         self._memory.forgotten_now, self._memory.saved_now, self._memory.doubtful_now = (), (), ()
+        self._unclear = ()
         if not self._auto_remember:
             return
         self._report_silence(text)
@@ -425,7 +427,6 @@ class Learner:
 
         Returns the sentences that state something else instead, and those that say little more than the new value.
         """
-        self._unclear = ()
         # Other languages than English are recognized by their own rules.
         if self._memory.is_silent or not (
             list_foreign_texts(text)
@@ -474,7 +475,9 @@ class Learner:
             unheld: limits of the session that the message before lifted.
             done: sentences of the text that have lifted or corrected something; None to lift limits.
         """
-        if self._memory.is_silent or not (list_foreign_texts(text) or _MAY_LIFT.search(text)):
+        if self._memory.is_silent or not (
+            list_foreign_texts(text) or _MAY_LIFT.search(text) or (done is None and _has_limit_with_end(self._memory))
+        ):
             return set()
         from clio.memory.consolidation.live_withdrawals import Lifted, forget_requested, lift_limits
 
@@ -483,7 +486,7 @@ class Learner:
         found: Sequence[Lifted | UnclearRequest]
         try:
             if done is None:
-                found = lift_limits(self._memory, text)
+                found = lift_limits(self._memory, text, session.id)
             else:
                 last = _find_last_message(session, unheld)
                 found = forget_requested(self._memory, text, session.id, context, last, done)
@@ -494,7 +497,7 @@ class Learner:
             if not isinstance(one, Lifted):
                 self._unclear = (*self._unclear, one)
             elif line := one.describe():
-                self._memory.forgotten_now += one.records
+                self._memory.forgotten_now += one.records if not one.widened else ()
                 self._unheld += one.held
                 self._tell(line)
         return {one.quote for one in found}
@@ -621,6 +624,15 @@ def _may_restate(memory: MemorySystem, text: str, session: str) -> bool:
     return len(known) > _MAX_KNOWN or any(
         len(words.intersection(_WORD.findall(one.content.casefold()))) >= least for one in known
     )
+
+
+def _has_limit_with_end(memory: MemorySystem) -> bool:
+    """Whether a limit holds until something happens, which the message may say."""
+    try:
+        limits = [one.content for one in (*memory.preferences.hard_limits(), *memory.project_preferences.hard_limits())]
+    except (StorageError, OSError):
+        return False  # reported when something is saved or recalled
+    return any(_UNTIL.search(limit) for limit in (*limits, *memory.held_limits))
 
 
 def is_own_message(message: object) -> TypeGuard[UserMessage]:

@@ -4,15 +4,16 @@
 that" takes back what the message before changed, as the change log tells.
 """
 
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 
 from msgspec import Struct, structs
 
-from clio.errors import UserError
+from clio.errors import StorageError, UserError
 from clio.memory.consolidation.forget_requests import (
     ForgetRequest,
     find_forget_requests,
+    is_event_stated,
     is_meant,
     is_part_meant,
     is_said_in,
@@ -21,8 +22,18 @@ from clio.memory.consolidation.forget_requests import (
     needs_confirmation,
     takes_back_last,
 )
-from clio.memory.consolidation.withdrawals import as_stated, find_withdrawals, is_lifted
-from clio.memory.store.record import SHORT_ID, MemoryRecord, Replacement, shorten_content
+from clio.memory.consolidation.withdrawals import (
+    Withdrawal,
+    allows_anything,
+    as_stated,
+    find_event,
+    find_withdrawals,
+    is_lifted,
+    may_lift,
+    widen_limit,
+)
+from clio.memory.preferences.own_sentences import read_own_sentences
+from clio.memory.store.record import SHORT_ID, MemoryRecord, Provenance, Replacement, shorten_content
 from clio.memory.store.typed_store import Scope
 from clio.memory.system import MemorySystem
 from clio.text.translation import tr
@@ -54,6 +65,7 @@ class Lifted(Struct, frozen=True, kw_only=True):
         held_again: limits of this session that apply again.
         candidates: what it may have meant, if that is not clear; nothing was archived then.
         is_empty: whether it means the message before, which changed nothing; the user is told so.
+        widened: what the limits say now, if they were only widened: `records` are their former versions.
         quote: the sentence as written.
     """
 
@@ -63,6 +75,7 @@ class Lifted(Struct, frozen=True, kw_only=True):
     held_again: tuple[str, ...] = ()
     candidates: tuple[MemoryRecord, ...] = ()
     is_empty: bool = False
+    widened: tuple[str, ...] = ()
     quote: str
 
     def describe(self) -> str:
@@ -73,7 +86,10 @@ class Lifted(Struct, frozen=True, kw_only=True):
             listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
             return tr("Not clear which one no longer applies: {listed} · /memory forget ID", listed=listed)
         gone = [*(shorten_content(one) for one in self.records), *self.held]
-        undo = tr(" · /memory undo") if self.records or self.restored else ""
+        if self.widened:
+            new, old = ("; ".join(texts) for texts in (self.widened, gone))
+            return tr("Widened: {new} (instead of {old}){undo}", new=new, old=old, undo=self._undo)
+        undo = self._undo
         if again := "; ".join((*map(shorten_content, self.restored), *self.held_again)):
             if not gone:
                 return tr("Valid again: {again}{undo}", again=again, undo=undo)
@@ -82,6 +98,10 @@ class Lifted(Struct, frozen=True, kw_only=True):
             )
         return tr("No longer applies: {gone}{undo}", gone="; ".join(gone), undo=undo) if gone else ""
 
+    @property
+    def _undo(self) -> str:
+        return tr(" · /memory undo") if self.records or self.restored else ""
+
 
 def _take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tuple[str, ...], quote: str) -> Lifted:
     """Archive memories and lift limits of this session, if there are any."""
@@ -89,43 +109,50 @@ def _take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tupl
         memory.store.forget(*[record.id for record in records])
     if held:
         memory.lift_held(held)
+        _change_pending(memory, dict.fromkeys(held, ""))
     return Lifted(records=tuple(records), held=held, quote=quote)
 
 
+def _change_pending(memory: MemorySystem, contents: Mapping[str, str]) -> None:
+    """Ask no longer about limits that were lifted or widened in the session that stated them."""
+    with suppress(StorageError, OSError):
+        memory.pending_limits.replace(contents)
+
+
 class UnclearRequest(Struct, frozen=True, kw_only=True):
-    """A request to forget something that is not clear, so that nothing was archived.
+    """A request to forget something or to lift a limit that is not clear, so that nothing was archived.
 
     Attributes:
-        record: the memory that it names.
+        records: the memories that it may mean.
         quote: the sentence as written.
         says_more: whether the memory says more than what is to be forgotten. Otherwise the request may as well be about
             the current task.
     """
 
-    record: MemoryRecord
+    records: tuple[MemoryRecord, ...]
     quote: str
     says_more: bool = False
 
     def describe(self) -> str:
-        """Return the line that names the memory."""
+        """Return the line that names the memories."""
         if not self.says_more:
-            return Lifted(candidates=(self.record,), quote=self.quote).describe()
+            return Lifted(candidates=self.records, quote=self.quote).describe()
         return tr(
             "Not forgotten, because it says more: {id} “{content}” · /memory edit ID, /memory forget ID",
-            id=self.record.id[-SHORT_ID:],
-            content=shorten_content(self.record),
+            id=self.records[0].id[-SHORT_ID:],
+            content=shorten_content(self.records[0]),
         )
 
     def question(self) -> str:
-        """Return the question whether the memory is meant."""
-        content = shorten_content(self.record)
+        """Return the question whether they are meant."""
+        content = "”, “".join(map(shorten_content, self.records))
         if self.says_more:
             return tr("It says more than that. Forget all of “{content}”?", content=content)
         return tr("Forget “{content}”?", content=content)
 
     def apply(self, memory: MemorySystem) -> Lifted:
-        """Archive the memory. Raises UserError, StorageError, OSError."""
-        return _take_back(memory, (self.record,), (), self.quote)
+        """Archive the memories. Raises UserError, StorageError, OSError."""
+        return _take_back(memory, self.records, (), self.quote)
 
 
 class MessageBefore(Struct, frozen=True, kw_only=True):
@@ -144,17 +171,56 @@ class MessageBefore(Struct, frozen=True, kw_only=True):
     lifted: tuple[str, ...] = ()
 
 
-def lift_limits(memory: MemorySystem, text: str) -> list[Lifted]:
+def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted | UnclearRequest]:
     """Archive the limits, rules and preferences that the user's message lifts; each sentence is one change to undo.
+
+    A permission that adds to an "only" limit widens it, unless it lifts another limit.
 
     Raises UserError, StorageError, OSError.
     """
-    found: list[Lifted] = []
+    found: list[Lifted | UnclearRequest] = []
     for one in find_withdrawals(text):
-        records = [record for record in _list_forgettable(memory) if is_lifted(as_stated(record), one)]
-        held = tuple(limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True))
-        found += [_take_back(memory, records, held, one.quote)] if records or held else []
-    return found
+        known = _list_forgettable(memory)
+        records = [record for record in known if is_lifted(as_stated(record), one)]
+        held = tuple(
+            limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True) or allows_anything(limit, one)
+        )
+        if records or held:
+            found.append(_take_back(memory, records, held, one.quote))
+        elif widened := _widen(memory, known, session, one):
+            found.append(widened)
+        if not records and (unclear := tuple(record for record in known if may_lift(as_stated(record), one))):
+            found.append(UnclearRequest(records=unclear, quote=one.quote))
+    return [*found, *_end_limits(memory, text, {one.quote for one in found})]
+
+
+def _widen(memory: MemorySystem, known: Sequence[MemoryRecord], session: str, one: Withdrawal) -> Lifted | None:
+    """Widen the "only" limits by what a permission allows as well; None if there are none."""
+    records = [(record, new) for record in known if (new := widen_limit(as_stated(record), one))]
+    held = {limit: new for limit in memory.held_limits if (new := widen_limit(limit, one))}
+    if not records and not held:
+        return None
+    said = Provenance(session=session, asserted_by="user")
+    texts = tuple(new for _, new in records)
+    with memory.store.group("; ".join(texts)) if len(records) > 1 else nullcontext():
+        for record, new in records:
+            memory.store.update(record.id, content=new, provenance=said)
+    for limit, new in held.items():
+        memory.replace_held(limit, new)
+    _change_pending(memory, held)
+    before = tuple(record for record, _ in records)
+    return Lifted(records=before, held=tuple(held), widened=(*texts, *held.values()), quote=one.quote)
+
+
+def _end_limits(memory: MemorySystem, text: str, done: Collection[str]) -> Iterator[Lifted]:
+    """Archive the limits that end with an event that the user's message states: "the release is out"."""
+    for said in read_own_sentences(text):
+        if said.is_question or said.text in done:
+            continue
+        records = [one for one in _list_forgettable(memory) if is_event_stated(find_event(one.content), said.masked)]
+        held = tuple(one for one in memory.held_limits if is_event_stated(find_event(one), said.masked))
+        if records or held:
+            yield _take_back(memory, records, held, said.text)
 
 
 def forget_requested(
@@ -191,13 +257,13 @@ def _take_back_named(
     if len(records) > 1:
         return Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote)
     if records and needs_confirmation(request, records[0].content, context):
-        return UnclearRequest(record=records[0], quote=request.quote)
+        return UnclearRequest(records=(records[0],), quote=request.quote)
     if records or held:
         return _take_back(memory, records, held, request.quote)
     partly = [one for one in known if is_part_meant(as_stated(one), request, is_preference=one.kind == "preference")]
     if len(partly) > 1:
         return Lifted(candidates=tuple(partly[:MAX_LISTED]), quote=request.quote)
-    return UnclearRequest(record=partly[0], quote=request.quote, says_more=True) if partly else None
+    return UnclearRequest(records=(partly[0],), quote=request.quote, says_more=True) if partly else None
 
 
 def _list_forgettable(memory: MemorySystem) -> list[MemoryRecord]:
@@ -221,6 +287,9 @@ def _take_back_last(
     ]
     held = tuple(one for one in memory.held_limits if is_stated_in(one, last.text))
     if last.lifted:
+        permissions = find_withdrawals(last.text)
+        widened = {widen_limit(limit, one) for limit in last.lifted for one in permissions}
+        memory.lift_held([limit for limit in memory.held_limits if limit in widened])
         memory.hold_limits(last.lifted)
     if not (replaced or forgotten or records or held or last.lifted):
         is_about_memory = not last.text or any(get_session(one.record) == session for one in memory.store.versions())

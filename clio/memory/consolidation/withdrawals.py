@@ -11,20 +11,27 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.consolidation.forget_requests import is_same_word, list_shared_terms, strip_ended_rule
+from clio.memory.consolidation.forget_requests import is_event_stated, is_same_word, list_shared_terms, strip_ended_rule
 from clio.memory.preferences.foreign_statements import (
     USING,
+    allows_any_foreign,
     allows_more,
     compare_withdrawn,
+    cut_clauses,
+    cut_foreign_task,
     detect_language,
+    find_clause_after_statement,
+    insert_things,
     is_act_alone,
     is_own_english,
     list_foreign_texts,
+    read_until,
     read_withdrawals,
+    widen_foreign,
 )
 from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.stated_preferences import DISLIKED, VERBS
+from clio.memory.preferences.stated_preferences import DISLIKED, VERBS, is_order
 from clio.memory.statement_reader import PREPOSITIONS, STOP_WORDS
 from clio.memory.store.record import MemoryRecord
 from clio.text.lazy_regex import LazyRegex
@@ -51,6 +58,14 @@ _MAY_BE_DONE = _EN.pattern("may_be_done")
 _WHATEVER_YOU_LIKE = _EN.pattern("whatever_you_like")
 _MORE = _EN.pattern("more")
 """Words by which a permission adds to what an "only" limit allows: "you may edit core.py too"."""
+_ONLY_SOME = _EN.pattern("only_some")
+"""Words of a limit that allows some things, and nothing else: "only", "nothing but", "outside"."""
+_UNTIL = _EN.pattern("until")
+"""How long a limit is to hold: a time, or the `event` that ends it."""
+_LIMITING = _EN.pattern("limiting")
+_REASON = _EN.pattern("reason")
+_STATES = _EN.pattern("states")
+"""A clause that says what is so, and is no condition or order: "Ben is back"."""
 _TAIL = _EN.pattern("tail")
 _PROHIBITION = _EN.pattern("prohibition")
 _DISLIKED = _EN.pattern("disliked")
@@ -62,7 +77,8 @@ _AND_ORDER = re.compile(r",? and (?=[a-z]+ )|, (?=[a-z]+ )|; ")
 _EXCLUDED = re.compile(
     r"(?:,? (?:and |und |et |y |e )?(?:not|never|nicht|nie|pas|no|não)| (?:instead|in place) of| rather than|"
     r" (?:an)?statt| anstelle von| au lieu de| plutôt que| en (?:vez|lugar) de| em (?:vez|lugar) de| ao invés de)"
-    r" (\w[\w+#.-]*)(?:,? (?:here|verwenden|benutzen|nutzen))?$|用.+(?:不要?用|别用|代替|而不是|取代) ?(\w[\w+#.-]*)$"
+    r" (?!(?:an|auf|ab|aus|ein|um|weg|hoch|zu|mit)$)(\w[\w+#.-]*)(?:,? (?:here|verwenden|benutzen|nutzen))?$"
+    r"|用.+(?:不要?用|别用|代替|而不是|取代) ?(\w[\w+#.-]*)$"
     r"|^([A-Za-z][\w+#.-]*?) ?(?:ではなく|じゃなく|の代わりに)|([A-Za-z][\w+#.-]*?) ?は使(?:わな|いませ)",
     re.IGNORECASE,
 )
@@ -74,6 +90,16 @@ _ASKING = re.compile(
     r"|without (?:my|our) (?:explicit )?(?:ok(?:ay)?|permission|approval|consent|confirmation|go-ahead)",
     re.I,
 )
+_YOU_MAY = re.compile(r"\s*(?:please )?(?:you|we) (?:may|can|should|must|are allowed to) ", re.I)
+_ANYTHING = re.compile(r"\b(?:(?:any|every)(?:thing)?|all|whatever|what you (?:like|want))\b", re.I)
+_AGAIN = re.compile(
+    r"\b(?:again|from now on|going forward|from here on|any ?more|no longer|after all|any ?time|wieder|erneut|doch"
+    r"|ab (?:jetzt|sofort)|künftig|nicht mehr|[dà]e? nouveau|désormais|de nuevo|otra vez|a partir d\w+|en adelante"
+    r"|de novo|novamente|outra vez)\b|重新|又|再|以后|今后|また|再び|今後|これから",
+    re.I,
+)
+_PATH = re.compile(r"\w/|\.\w")
+_LEAD_OF_TASK = re.compile(r"(?:(?:just|please|pls|then|but|and|instead|rather|simply|now)\b,? )+", re.I)
 _ON_YOUR_OWN = re.compile(
     r"\b(?:on your own|by yourself|without me|unasked|whenever you (?:like|want)|freely|at will)\b", re.I
 )
@@ -89,7 +115,6 @@ _PLACE_BEFORE = re.compile(
     re.I,
 )
 """A limit with its place or condition first, which is compared as if it came last: "on production never …"."""
-_ONLY = re.compile(r"(?:you (?:may|can|should|must) )?only (?:ever )?(?=\w)", re.I)
 _OFF_LIMITS = re.compile(
     r"(.+?) (?:is|are) (?:strictly |completely )?(?:off[- ]limits|forbidden|prohibited|banned|taboo)", re.I
 )
@@ -123,6 +148,16 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     may_be_state: bool = False
     before: str = ""
 
+    @property
+    def is_again(self) -> bool:
+        """Whether it permits something for good, in words such as "again"."""
+        return _AGAIN.search(self.quote) is not None
+
+    @property
+    def only_states(self) -> bool:
+        """Whether it may describe the state of a thing, unlike "config/ is fine again"."""
+        return self.may_be_state and not (self.is_again and _PATH.search(self.about))
+
 
 def find_withdrawals(text: str) -> list[Withdrawal]:
     """Return the statements of a message that lift a limit or take back a preference, in its order."""
@@ -147,8 +182,14 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
             continue
         if FILLER in said.masked or _PASSING.search(said.masked, start):
             continue
-        is_alone = len(sentences) == 1 and len(said.text.split()) <= _MAX_ALONE
-        read = _read(said.masked[start:stop], is_alone=is_alone or _LASTING.search(said.masked) is not None)
+        is_lasting = _LASTING.search(said.masked) is not None or (
+            len(said.text.split()) <= _MAX_ALONE
+            and all(one is said or _STATES.match(one.masked) or _LEAD.fullmatch(one.masked) for one in sentences)
+        )
+        read = _read(said.masked[start:stop], is_alone=is_lasting)
+        if read is None and (later := find_clause_after_statement(said.masked[:stop], _is_statement)) > start:
+            start = later
+            read = _read(said.masked[start:stop], is_alone=is_lasting)
         if read is not None:
             kind, (begin, end) = read
             about = _without_tail(said.text[start:][begin:end])
@@ -157,6 +198,10 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
     before = {later.text: one.text for one, later in pairwise(sentences)}
     before |= {said.text: topic[0] for said in sentences if (topic := _TOPIC.match(said.masked))}
     return [structs.replace(one, about=strip_ended_rule(one.about), before=before.get(one.quote, "")) for one in found]
+
+
+def _is_statement(clause: str) -> bool:
+    return _STATES.match(clause) is not None
 
 
 def _read(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, int]] | None:
@@ -194,6 +239,9 @@ def is_lifted(limit: str, one: Withdrawal, *, is_held: bool = False) -> bool:
 
     is_held: whether the limit was stated for the session only; see `is_act_alone`.
     """
+    event = "" if one.kind != "permission" or is_held or one.is_again else find_event(limit)
+    if event and not any(is_event_stated(event, said) for said in (one.quote, one.before)):
+        return False  # "you can push" may be about this time, of "never push until the tests pass"
     shared = list_shared_terms(limit, one.before, one.about) if one.before else ()
     if shared and is_lifted(
         limit, structs.replace(one, about=" ".join((one.about, *shared)), before=""), is_held=is_held
@@ -204,6 +252,8 @@ def is_lifted(limit: str, one: Withdrawal, *, is_held: bool = False) -> bool:
     if excluded:  # "use uv, not pip" prohibits pip
         name = next(filter(None, excluded.groups()))
         limit = f"{name}は禁止" if language == "ja" else f"never {name}"
+    if one.kind == "permission":
+        limit = strip_limit(limit)
     if one.kind == "praise" or one.kind == "blame":
         return not language and _is_about(limit, one.kind, one.about, is_held=is_held)
     if language:
@@ -213,18 +263,18 @@ def is_lifted(limit: str, one: Withdrawal, *, is_held: bool = False) -> bool:
             one.kind,
             language,
             quote=one.quote,
-            may_be_state=one.may_be_state,
+            may_be_state=one.only_states,
             is_held=is_held,
         )
-    if one.may_be_state and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
+    if one.only_states and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
         return False
     limit = _OFF_LIMITS.sub(r"never \1", _OF_THIS_TASK.sub("", limit))
     limit = _OF_TEAM.sub("", _PLACE_BEFORE.sub(r"\2 \1", limit))
     one, limit = _permit_unasked(one), _ASKING.sub("without asking", limit)
     if one.kind == "permission" and (duty := _ASK_BEFORE.match(limit)):
         limit = f"never {_without_plural(limit[duty.end() :])} without asking"
-    if one.kind == "permission" and (only := _ONLY.match(limit)):
-        return _allows_more(limit[only.end() :], one)
+    if one.kind == "permission" and _ONLY_SOME.search(limit):
+        return bool(_OTHER_THAN.search(one.about)) and _is_other_than(_ONLY_SOME.sub(" ", limit), one)
     first_order = _AND_ORDER.split(one.about)[0]
     abouts = [about for about in dict.fromkeys((one.about, first_order)) if about]
     return any(_is_about(limit, one.kind, about, is_held=is_held) for about in abouts)
@@ -246,14 +296,34 @@ def _without_plural(text: str) -> str:
     return re.sub(r"^(\w+?)(?:(?<=sh)e)?s\b", r"\1", text)
 
 
-def _allows_more(demanded: str, one: Withdrawal) -> bool:
-    """Whether a permission allows what a limit such as "only edit utils.py" excludes: another file, or others "too"."""
+def _is_other_than(demanded: str, one: Withdrawal) -> bool:
+    """Whether a permission allows all but what an "only" limit allows: "you may edit other files than utils.py"."""
     mine, other = _objects(demanded), _objects(one.about)
-    if not _verbs(demanded) & _verbs(one.about):
-        return False
-    if _OTHER_THAN.search(one.about):
-        return bool(mine and other) and other <= _with_parts_of_paths(mine)
-    return allows_more(mine, other, says_more=_MORE.search(one.quote) is not None)
+    return bool(_verbs(demanded) & _verbs(one.about) and mine and other) and other <= _with_parts_of_paths(mine)
+
+
+def widen_limit(limit: str, one: Withdrawal) -> str:
+    """Return an "only" limit with what a permission allows as well; "" if that is nothing, or for any other limit.
+
+    "You may also edit tests/" makes "only edit src/ in this project" "only edit src/ and tests/ in this project".
+    """
+    if one.kind != "permission":
+        return ""
+    stated, language = cut_task(limit), one.language or detect_language(limit)
+    if language:
+        return widen_foreign(stated, one.about, language, quote=one.quote, may_be_state=one.only_states)
+    if one.only_states and not _verbs(one.about) and not _MORE.search(one.quote):
+        return ""
+    demanded, said = _ONLY_SOME.sub(" ", _UNTIL.sub(" ", stated)), _without_tail(one.about)
+    if demanded == stated or not _ONLY_SOME.search(stated) or _CONDITION.search(demanded) or _OTHER_THAN.search(said):
+        return ""
+    demanded = _strip_prohibition(_YOU_MAY.sub("", demanded))
+    mine, other, verbs = _objects(demanded), _objects(said), _verbs(said)
+    if (may_do := _verbs(demanded)) and verbs and not may_do & verbs:
+        return ""
+    if not allows_more(mine, other, says_more=_MORE.search(one.quote) is not None):
+        return ""
+    return insert_things(stated, said, lambda word: _stem_object(word, mine), lambda word: _stem_object(word, other))
 
 
 def _with_parts_of_paths(objects: frozenset[str]) -> frozenset[str]:
@@ -294,12 +364,74 @@ def as_stated(record: MemoryRecord) -> str:
     """Return the text of a preference as the user says it: a dislike is stored as the thing that is disliked."""
     is_dislike = record.score is not None and record.score <= DISLIKED and not record.explicit
     is_bare = is_dislike and not _DISLIKED.match(record.content) and not _PROHIBITION.match(record.content)
-    return f"hate {record.content}" if is_bare else record.content
+    return f"hate {record.content}" if is_bare and not detect_language(record.content) else record.content
+
+
+def may_lift(limit: str, one: Withdrawal) -> bool:
+    """Whether a permission may lift a limit, which only the user knows.
+
+    Either it permits everything of the kind ("you can edit anything again"), or the limit holds until an event that may
+    not be over: "you can push", of "never push until the tests pass".
+    """
+    if one.kind != "permission":
+        return False
+    return allows_anything(limit, one) or (bool(find_event(limit)) and is_lifted(strip_limit(limit), one))
+
+
+def allows_anything(limit: str, one: Withdrawal) -> bool:
+    """Whether a permission without a restriction includes what a limit prohibits: "you can edit anything"."""
+    if one.kind != "permission":
+        return False
+    limit = strip_limit(limit)
+    if language := one.language or detect_language(limit):
+        return allows_any_foreign(limit, one.about, language)
+    prohibition = _PROHIBITION.match(limit)
+    is_limit = bool(_ONLY_SOME.search(limit) or (prohibition and prohibition["not"]) or _OFF_LIMITS.match(limit))
+    is_any = _ANYTHING.search(one.about) is not None and not _objects(one.about)
+    verbs, allowed = _verbs(_ONLY_SOME.sub(" ", _strip_prohibition(limit))), _verbs(one.about)
+    return (
+        is_any and is_limit and not _CONDITION.search(_ONLY_SOME.sub(" ", limit)) and (verbs <= allowed or not allowed)
+    )
+
+
+def _strip_prohibition(limit: str) -> str:
+    prohibition = _PROHIBITION.match(limit.lstrip())
+    return limit.lstrip()[prohibition.end() :] if prohibition else limit
 
 
 def _verbs_of_limit(limit: str) -> frozenset[str]:
-    prohibition = _PROHIBITION.match(limit)
-    return _verbs(limit[prohibition.end() :] if prohibition else limit)
+    return _verbs(_strip_prohibition(limit))
+
+
+def strip_limit(limit: str) -> str:
+    """Return a limit without its task, its reason and the time or event that ends it."""
+    limit = cut_task(limit)
+    return strip_end(limit) or limit
+
+
+def cut_task(limit: str) -> str:
+    """Return a limit without a task or reason after it: "don't touch setup.py, fix the parser"."""
+    if language := detect_language(limit):
+        return cut_foreign_task(limit, language)
+    return cut_clauses(limit, lambda text: _LIMITING.search(text) is not None, _is_task_or_reason)
+
+
+def _is_task_or_reason(clause: str) -> bool:
+    words = _LEAD_OF_TASK.sub("", clause).split()
+    is_order_alone = len(words) > 1 and is_order(words[0]) is True and words[1] != "and"
+    return is_order_alone or _REASON.match(clause) is not None
+
+
+def strip_end(limit: str) -> str:
+    """Return a limit without the time or event that ends it: "don't touch config/ until Friday"."""
+    pattern = read_until(detect_language(limit)) or _UNTIL
+    return " ".join(pattern.sub(" ", limit).split()).strip(" ,;")
+
+
+def find_event(limit: str) -> str:
+    """Return the event that ends a limit, "Ben is back" of "never commit until Ben is back"; "" if there is none."""
+    found = (read_until(detect_language(limit)) or _UNTIL).search(limit)
+    return (found["event"] or "").strip() if found else ""
 
 
 def _words(text: str) -> list[str]:
@@ -331,6 +463,11 @@ def _verb_of(word: str) -> str:
         if form in VERBS:
             return form
     return ""
+
+
+def _stem_object(word: str, objects: frozenset[str]) -> bool:
+    """Whether a word as written is one of these objects."""
+    return bool(_objects(word) & objects) or stem_word(word.casefold()) in objects
 
 
 def _objects(text: str) -> frozenset[str]:

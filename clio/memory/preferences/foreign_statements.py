@@ -9,9 +9,9 @@ Precision comes before recall: a limit saved by mistake does more harm than one 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import Literal
 
 from msgspec import Struct, field, structs
@@ -97,6 +97,10 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         narrowed: searched anywhere; words of a limit or permission that make it narrower ("without asking").
         only: searched anywhere; words of limits that allow some things, and nothing else.
         more: searched anywhere; words by which a permission adds to what such a limit allows.
+        until: searched anywhere; how long a limit is to hold: a time, or the `event` that ends it.
+        states: a clause that says what is so, and is no condition or order.
+        joined: "and" with the blanks around it.
+        anything: searched anywhere; words of a permission without a restriction, such as "every file".
         verbs: by group, beginnings of the verbs of limits; "use" adds nothing to what a limit is about.
         fillers: words that do not say what a limit is about. In Chinese and Japanese, also parts of words.
         english: English words of limits, corrections and requests that users of the language mix in, each with the word
@@ -131,6 +135,10 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     narrowed: str
     only: str
     more: str
+    until: str
+    states: str
+    joined: str
+    anything: str
     verbs: dict[str, tuple[str, ...]]
     fillers: tuple[str, ...]
     english: dict[str, str]
@@ -413,6 +421,9 @@ def _as_written(
     return structs.replace(statement, content=_tidy(sentence.text[offsets[start] : end]), quote=sentence.text)
 
 
+_AFTER_STATEMENT = re.compile(
+    r"[,;:–—]\s+(?:(?:so|also|alors|donc|así que|então) )?|[，；。、]\s*|\s(?:so|and so|and now)\s"
+)
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
 
@@ -426,6 +437,16 @@ class FoundWithdrawal(Struct, frozen=True, kw_only=True):
     may_be_state: bool
 
 
+def _is_permission(text: str, rules: LanguageRules) -> bool:
+    return any(_match(pattern, text) for pattern in rules.withdrawn["permission"])
+
+
+def find_clause_after_statement(sentence: str, states: Callable[[str], bool]) -> int:
+    """Return the offset of what follows a clause that says what is so: "Ben is back, [you can commit]"; 0 if none."""
+    marks = _AFTER_STATEMENT.finditer(sentence)
+    return next((mark.end() for mark in marks if states(sentence[: mark.start()])), 0)
+
+
 def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
     """Return the statements of a message that take something back, in its order."""
     rules = load_rule_file(language, LanguageRules)
@@ -434,10 +455,14 @@ def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
     for sentence in sentences:
         skipped = _match(rules.skip, sentence.plain)
         start = skipped.end() if skipped else 0
-        rest = sentence.plain[start:]
-        if re.search(rules.occasion, rest, re.I) or any(_match(pattern, rest) for pattern in rules.remember):
+        whole = rest = sentence.plain[start:]
+        if told := find_clause_after_statement(sentence.plain, lambda text: _match(rules.states, text) is not None):
+            start = told if _is_permission(sentence.plain[told:], rules) else start
+            rest = sentence.plain[start:]
+        if re.search(rules.occasion, whole, re.I) or any(_match(pattern, rest) for pattern in rules.remember):
             continue  # "você pode lembrar que …" permits nothing
-        is_alone = len(sentences) == 1 and len(rest.split()) <= _MAX_ALONE
+        others = (one.plain for one in sentences if one is not sentence)
+        is_alone = len(rest.split()) <= _MAX_ALONE and all(_match(rules.states, one) for one in others)
         is_lasting = is_alone or re.search(rules.lasting, rest, re.I) is not None
         for kind, patterns in rules.withdrawn.items():
             told = next(filter(None, (_match(pattern, rest) for pattern in patterns)), None)
@@ -472,7 +497,9 @@ def allows_more(things: frozenset[str], others: frozenset[str], *, says_more: bo
     """Whether a permission allows other things than those an "only" limit allows: other files, or others "too"."""
     is_inside = any(new.startswith(old.rstrip("/") + "/") for old in things for new in others)
     are_files = all(any(re.search(r"\w[./]", word) for word in words) for words in (things, others))
-    return bool(things and others) and things.isdisjoint(others) and not is_inside and (are_files or says_more)
+    is_new = not others <= things and (are_files or not things <= others)
+    is_other = things.isdisjoint(others) or (says_more and is_new)
+    return bool(things and others) and is_other and not is_inside and (are_files or says_more)
 
 
 def compare_withdrawn(
@@ -494,13 +521,10 @@ def compare_withdrawn(
     rules = load_rule_file(language, LanguageRules)
     limit, about = (_replace_english(one, one, rules).plain for one in (limit, about))
     if kind == "permission" and re.search(rules.only, limit, re.I):
-        (things, verbs), (others, allowed) = (
-            _list_things(re.sub(pattern, " ", one, flags=re.I), language, rules)
-            for one, pattern in ((limit, rules.only), (about, rules.more))
-        )
-        says_more = re.search(rules.more, quote, re.I) is not None
-        return bool(verbs & allowed or not allowed) and allows_more(things, others, says_more=says_more)
-    is_prohibition = re.search(rules.prohibition, limit, re.I) is not None
+        return False
+    disliked = _match(rules.tastes.get("disliked", "(?!)"), limit)
+    limit = next(filter(None, disliked.groups()), limit) if disliked and kind == "permission" else limit
+    is_prohibition = disliked is not None or re.search(rules.prohibition, limit, re.I) is not None
     if (kind == "permission" and not is_prohibition) or (kind == "release" and is_prohibition):
         return False
     (things, verbs), (others, allowed) = (_list_things(one, language, rules) for one in (limit, about))
@@ -513,6 +537,108 @@ def compare_withdrawn(
         return False
     has_same_verbs = verbs <= allowed or not allowed or (kind == "release" and allowed <= verbs)
     return bool(things or (verbs and allowed)) and things == others and has_same_verbs
+
+
+def read_until(language: str) -> re.Pattern[str] | None:
+    """Return the pattern for how long a limit of this language is to hold; None for English."""
+    return re.compile(load_rule_file(language, LanguageRules).until, re.I) if language else None
+
+
+_CLAUSE_MARK = re.compile(r"\s*[,;:]\s+|\s*[，；：、]\s*|\s+[–—-]+\s+")
+_IMPERATIVES = frozenset("mach mache machen fais faire faites haz haga hace faz faça fazer".split())
+_OR: Mapping[str, str] = {
+    "de": r"\b(?:oder|noch)\b",
+    "fr": r"\b(?:ou|ni)\b",
+    "es": r"\b(?:o|u|ni)\b",
+    "pt": r"\b(?:ou|nem)\b",
+}
+
+
+def cut_clauses(limit: str, has_limit: Callable[[str], bool], is_task: Callable[[str], bool]) -> str:
+    """Return a limit up to the first clause after which there is no limit: a task, or the reason.
+
+    has_limit: must be true for words like "or", too, which end a list: "never push, commit or deploy".
+    """
+    for mark in _CLAUSE_MARK.finditer(limit):
+        rest = limit[mark.end() :]
+        if not has_limit(rest) and has_limit(limit[: mark.start()]) and is_task(_CLAUSE_MARK.split(rest)[0]):
+            return limit[: mark.start()]
+    return limit
+
+
+def cut_foreign_task(limit: str, language: str) -> str:
+    """Return a limit in another language without a task or reason after it."""
+    rules = load_rule_file(language, LanguageRules)
+
+    def has_limit(text: str) -> bool:
+        text = _replace_english(text, text, rules).plain
+        return re.search(f"{rules.prohibition}|{rules.only}|{_OR.get(language, '或|または')}", text, re.I) is not None
+
+    def is_task(clause: str) -> bool:
+        if language in ("zh", "ja"):
+            return len(_HAN.findall(clause)) + len(_KANA.findall(clause)) > 1
+        first, *more = clause.split() or [""]
+        is_verb = first in _IMPERATIVES or first.startswith(tuple(chain.from_iterable(rules.verbs.values())))
+        begins = first.isalpha() and first.islower() and (is_verb or first not in _common_words()[language])
+        return (begins and bool(more)) or _match(rules.states, clause) is not None
+
+    return cut_clauses(limit, has_limit, is_task)
+
+
+def widen_foreign(limit: str, about: str, language: str, *, quote: str, may_be_state: bool = False) -> str:
+    """Return an "only" limit with what a permission allows as well; "" if that is nothing, or for any other limit."""
+    rules = load_rule_file(language, LanguageRules)
+    plain, said = (_replace_english(one, one, rules).plain for one in (limit, about))
+    if not re.search(rules.only, plain, re.I):
+        return ""
+    core = re.sub(f"{rules.only}|{rules.until}", " ", plain, flags=re.I)
+    if re.search(rules.narrowed, core, re.I):
+        return ""
+    things, verbs = _list_things(core, language, rules)
+    others, allowed = _list_things(re.sub(rules.more, " ", said, flags=re.I), language, rules)
+    says_more = re.search(rules.more, quote, re.I) is not None
+    if (may_be_state and not allowed and not says_more) or not (verbs & allowed or not allowed):
+        return ""
+    if not allows_more(things, others, says_more=says_more):
+        return ""
+
+    def is_in(terms: frozenset[str]) -> Callable[[str], bool]:
+        return lambda word: bool(_list_things(word, language, rules)[0] & terms)
+
+    return insert_things(limit, about, is_in(things), is_in(others), rules.joined)
+
+
+def allows_any_foreign(limit: str, about: str, language: str) -> bool:
+    """Whether a permission without a restriction includes what a limit prohibits: "du darfst wieder alles ändern"."""
+    rules = load_rule_file(language, LanguageRules)
+    limit, about = (_replace_english(one, one, rules).plain for one in (limit, about))
+    is_only = re.search(rules.only, limit, re.I) is not None
+    if not re.search(rules.anything, about, re.I) or not (is_only or re.search(rules.prohibition, limit, re.I)):
+        return False
+    verbs = _list_things(limit, language, rules)[1]
+    others, allowed = _list_things(re.sub(rules.anything, " ", about, flags=re.I), language, rules)
+    is_narrowed = re.search(rules.narrowed, re.sub(rules.only, " ", limit, flags=re.I), re.I) is not None
+    return not others and not is_narrowed and (verbs <= allowed or not allowed)
+
+
+_JOINT = re.compile(r"(?:and|or|und|oder|et|ou|y|o|e|the|die|der|das|le|la|les|los|las|el|os|as)", re.I)
+_TOKEN = re.compile(r"[A-Za-z0-9_.*@~/-][A-Za-z0-9_./+#@*~-]*[A-Za-z0-9_/*](?![^\W\d_])|[^\W_]+|[,、]")
+
+
+def insert_things(
+    limit: str, about: str, is_allowed: Callable[[str], bool], is_named: Callable[[str], bool], joined: str = " and "
+) -> str:
+    """Return an "only" limit with the things that a permission names, after those that it allows; "" if none."""
+    new = [found for found in _TOKEN.finditer(about) if is_named(found[0])]
+    while new and is_allowed(new[0][0]):
+        del new[0]
+    end = 0
+    for found in _TOKEN.finditer(limit):
+        if is_allowed(found[0]):
+            end = found.end()
+        elif end and not _JOINT.fullmatch(found[0]) and found[0] not in ",、":
+            break
+    return f"{limit[:end]}{joined}{about[new[0].start() : new[-1].end()]}{limit[end:]}" if new and end else ""
 
 
 def _list_things(text: str, language: str, rules: LanguageRules) -> tuple[frozenset[str], frozenset[str]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.memory.preferences.stated_preferences import StatedPreference
 from clio.memory.store.typed_store import TypedStore
@@ -84,6 +84,23 @@ class PendingLimits:
 
         self._update(change)
         return tuple(taken)
+
+    def replace(self, contents: Mapping[str, str]) -> None:
+        """Give pending limits of this project another content, by the present one; those with "" are removed."""
+        if self.is_empty:
+            return
+
+        def change(pending: _Pending) -> _Pending:
+            limits: list[PendingLimit] = []
+            for one in pending.limits:
+                new = contents.get(one.noticed.content) if self._concerns(one) else None
+                if new is None:
+                    limits.append(one)
+                elif new:
+                    limits.append(structs.replace(one, noticed=structs.replace(one.noticed, content=new)))
+            return _Pending(limits=tuple(limits))
+
+        self._update(change)
 
     def _concerns(self, one: PendingLimit) -> bool:
         return one.project == self._project or not one.noticed.in_project
