@@ -261,6 +261,7 @@ class Habits:
         single = [tally for tally in single if tally.of or not _is_same_as(exact.get(tally.steps[0]), tally, least)]
         orders = [tally for tally in usual.values() if len(tally.steps) > 1]
         orders = [one for one in orders if not any(_is_part_of(one, other) for other in orders)]
+        single = [one for one in single if not any(_is_part_of(one, other) for other in orders)]
         return [_workflow_finding(tally) for tally in (*_sort_by_frequency(single), *_sort_by_frequency(orders))]
 
     def _count(

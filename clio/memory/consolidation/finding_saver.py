@@ -34,6 +34,7 @@ from clio.memory.store.record import (
 from clio.memory.store.versions import read_changed_records
 from clio.text.formatting import truncate_line
 from clio.text.translation import tr
+from clio.text.vocabulary import extract_terms
 
 _RESULT_NAMES = {
     "merged": "confirmed",
@@ -95,6 +96,10 @@ class FindingSaver:
             return False
         if finding.kind in ("fact", "preference") and self._was_taken_back(finding):
             return False
+        if finding.kind in ("fact", "rule") and (known := self._find_known(finding)) is not None:
+            if known.kind != "discovery" or (known.is_stated_by_user and _is_from(known, finding.session)):
+                return False
+            finding = structs.replace(finding, kind="fact", text=known.content)  # confirms it
         try:
             if finding.kind in get_args(ProjectKind):
                 self._save_project_memory(finding)
@@ -181,6 +186,25 @@ class FindingSaver:
             and is_restated(text, record.content)
             for record in self._memories.stated_in(session)
         )
+
+    def _find_known(self, finding: Finding) -> MemoryRecord | None:
+        """Return what says the same as a statement where saving it would not find it: in other scopes and kinds.
+
+        That is a preference, a memory of all projects, a project fact that the model saved, or a fact that clio made of
+        the sentence when the user typed it. A limit of the session says the same if the sentence has all its words.
+        """
+        memories = self._memories
+        text = self._redact(finding.text)
+        terms = set(extract_terms(text))
+        stated = [one for one in memories.stated_in(finding.session) if one.is_stated_by_user and one.kind == "fact"]
+        known = (*memories.records(("preference", "discovery"), with_notes=False), *memories.user.records(), *stated)
+        for record in known:
+            if terms.isdisjoint(extract_terms(record.content)):
+                continue
+            is_limit = record.is_limit and _is_from(record, finding.session)
+            if compare_texts(record.content, text) == "same" or (is_limit and is_restated(record.content, text)):
+                return record
+        return None
 
     def knows(self, finding: Finding) -> bool:
         """Whether project memory contains the finding at present."""
@@ -342,6 +366,10 @@ def digest(finding: Finding) -> str:
     """Return a hash of a finding's content, independent of where it was found."""
     parts = (finding.kind, finding.text, finding.solution, *finding.steps)
     return hashlib.sha256("\0".join(map(fold_text, parts)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _is_from(record: MemoryRecord, session: str) -> bool:
+    return record.provenance is not None and record.provenance.session == session
 
 
 def _provenance(finding: Finding) -> Provenance:

@@ -133,3 +133,14 @@ def test_the_state_has_a_size_limit_and_keeps_usual_commands() -> None:
 @pytest.mark.parametrize("line", ["for x in a; do pytest; done", "cat <<EOF", "(pytest)", "pytest $(ls)", "pytest &"])
 def test_a_line_that_is_not_a_plain_list_of_commands_is_not_split(line: str) -> None:
     assert parse_commands(line) == ()
+
+
+def test_a_command_of_a_usual_order_is_no_habit_of_its_own() -> None:
+    assert names(fed("make test; make ship")) == ["usual order: test → make ship"]
+
+
+def test_a_command_that_is_usually_run_alone_stays_a_habit() -> None:
+    habits = fed("make test; make ship")
+    for number in range(9):
+        habits.feed(turn("> work", "$ make test => 0 | ok", session=f"x{number}", at=(9 + number) * DAY))
+    assert names(habits) == ["usual test command: `make test`", "usual order: test → make ship"]
