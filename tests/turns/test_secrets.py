@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from clio.agent.user_interface import Notice, TextDelta, ToolFinished
+from tests.security.secret_corpus import FORMS, RandomLetters
 from tests.support.chat_server import text, tool_calls
 from tests.turns.conftest import MakeHarness
 
@@ -71,3 +72,38 @@ def test_a_memory_of_which_only_the_name_of_a_secret_is_left_is_not_saved(make_h
         "the db password is in the vault of the team"
     ]
     assert [one.text for one in harness.seen(Notice) if "secrets are never stored" in one.text]
+
+
+@pytest.mark.parametrize("form", ["github", "openai", "jwt", "slack-hook", "stripe"])
+@pytest.mark.parametrize("seam", ["\n", "\n  ", "\\\n", " \n> "])
+def test_no_half_of_a_wrapped_secret_is_sent_or_saved(make_harness: MakeHarness, form: str, seam: str) -> None:
+    secret = FORMS[form](RandomLetters(f"wrapped-{form}"))
+    first, second = secret[: len(secret) // 2], secret[len(secret) // 2 :]
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(f"remember that the token is {first}{seam}{second} for staging")
+        sent = str(harness.server.requests[-1].body)
+        kept = "".join(
+            path.read_text(encoding="utf-8", errors="replace")
+            for path in (harness.project / ".clio").rglob("*")
+            if path.is_file()
+        )
+        for half in (first[8:], second):
+            assert half not in sent and half not in kept
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_the_line_below_a_secret_stays(make_harness: MakeHarness) -> None:
+    token = FORMS["github"](RandomLetters("above"))
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(f"the password is hunter2\nThe token is {token}\nDatabase migrations run first\nconfig.yaml")
+        sent = str(harness.server.requests[-1].body)
+        assert token not in sent and "Database migrations" in sent and "config.yaml" in sent
+        await harness.app.close()
+
+    asyncio.run(run())

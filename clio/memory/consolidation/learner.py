@@ -385,6 +385,7 @@ class Learner:
         self._unclear = ()
         if not self._auto_remember:
             return
+        text = self._memory.redacted(text)  # as a whole: half of a secret that a line break divides is in no form
         self._report_silence(text)
         statements = find_statements(self._memory, text)
         said = _list_messages(session)

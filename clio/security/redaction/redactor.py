@@ -424,6 +424,15 @@ _BLOCK_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY"
 _RUN = r"[A-Za-z0-9_+/=.:~%@^*!?$-][A-Za-z0-9_+/=.:~%@^*!?$#-]*"
 
 
+_MAX_WRAPPED_CHARS = 50_000
+"""Longer texts are files and output, whose lines are whole."""
+_WRAPPED = (
+    r"(?P<end>(?<![\w.~+/:$-])[\w.~+/:$=?&-]{4,})"
+    r"(?=[ \t]*\\?\r?\n[ \t>]*(?P<half>[\w.~+/$-]{6,400}={0,2})(?=[\s\"'`,;!)\]]|\Z))"
+)
+"""The end of a line, and the word at the beginning of the next one, which may be all of its line."""
+
+
 @cache
 def _compile(expression: str) -> re.Pattern[str]:
     """Compile a regular expression on first use; compiling all of them would add a millisecond to each start."""
@@ -710,7 +719,8 @@ class Redactor:
             result = stream.feed(text) + stream.finish()
             add_counts(counts, stream.counts)
             return Redacted(result, counts)
-        result, counts = self._finder.remove_secrets(text)
+        spans = list(self._finder.spans(text))
+        result, counts = self._finder.remove_secrets(text, [*spans, *self._find_wrapped(text, spans)])
         self._count(counts)
         return Redacted(result, counts)
 
@@ -725,7 +735,9 @@ class Redactor:
         halves = self._page_breaks.spans(text)
         long = self._finder.has_long_unit(text)
         spans = [] if long else list(self._finder.spans(text))
-        self._page_breaks.learn(text, spans)
+        wrapped = list(self._find_wrapped(text, spans))
+        self._page_breaks.learn(text, [*spans, *wrapped])
+        halves += wrapped
         halves += self._page_breaks.find_repetitions(text)
         if not long:
             result, counts = self._finder.remove_secrets(text, [*spans, *halves])
@@ -736,6 +748,24 @@ class Redactor:
         self._count(counts)
         add_counts(counts, rest.counts)
         return Redacted(rest.text, counts)
+
+    def _find_wrapped(self, text: str, spans: Sequence[Span]) -> Iterator[Span]:
+        """Find secrets that a line break divides: what continues one at the end of its line, or makes one with it."""
+        if len(text) > _MAX_WRAPPED_CHARS:
+            return
+        ends = {span.end for span in spans}
+        for found in _compile(_WRAPPED).finditer(text):
+            half = found["half"]
+            if not (is_random_stretch(half) or is_unpronounceable(half) or _is_hex_continued(found["end"], half)):
+                continue
+            seam = len(found["end"])
+            joined = self._finder.spans(found["end"] + half) if found.end("end") not in ends else ()
+            begun = next((span.start for span in joined if span.start < seam < span.end), None)
+            if begun is not None:
+                yield Span(found.start("end") + begun, found.end("end"), "half", 450)
+            if begun is not None or found.end("end") in ends:
+                ends.add(found.end("half"))
+                yield Span(found.start("half"), found.end("half"), "half", 450)
 
     def stream(self) -> StreamRedactor:
         """Create a redactor for one text that arrives in pieces."""
