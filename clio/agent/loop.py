@@ -157,8 +157,11 @@ UNCHANGED_HINT_COUNT = 3
 UNCHANGED_STOP_COUNT = 12
 """Identical successful calls with an unchanged result: after 3 the model gets a hint, after 12 the turn ends."""
 
-_TIMING = LazyRegex(r"\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
-"""Durations as commands, compilers and test runners print them: a different duration is not a different result."""
+_TIMING = LazyRegex(r"\s*\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
+"""Durations as commands, compilers and test runners print them: a different duration is not a different result.
+
+The space before them belongs to them: clio itself writes "exit 1", and "exit 1 in 0.1 s" of a command that took longer.
+"""
 _WAITING_COMMAND = LazyRegex(
     r"(?:^|[;&|({\n`]|\b(?:do|then|else|kubectl|docker|podman|run)\b)\s*"
     r"(?:sleep|usleep|wait|watch|until|Start-Sleep)\b|\.sleep\(|--(?:wait|watch|follow)\b"

@@ -65,6 +65,17 @@ def test_another_duration_of_a_failing_test_is_not_another_result(make_harness: 
     assert len(harness.server.requests) == 4
 
 
+def test_a_failure_that_takes_too_long_to_be_told_without_its_duration_is_the_same(make_harness: MakeHarness) -> None:
+    """clio tells the duration of a command from a tenth of a second on."""
+    script = (
+        "import os, sys, time; f=open('n', 'a'); f.write('x'); f.close(); size=os.path.getsize('n'); "
+        "end=time.perf_counter() + 0.2 * (size % 2); any(time.perf_counter() > end for _ in iter(int, 1)); sys.exit(1)"
+    )
+    harness = make_harness([tool_calls([command(script)])] * 6, approve="all")
+    assert asyncio.run(harness.turn("test it")).status == "failed"
+    assert len(harness.server.requests) == 4
+
+
 def test_successful_calls_with_the_same_result_get_a_hint_and_may_continue(make_harness: MakeHarness) -> None:
     listing = tool_calls([("list_files", {})])
     harness = make_harness([*[listing] * 9, text("Done.")])
