@@ -30,6 +30,7 @@ from clio.memory.preferences.own_sentences import (
     is_speaker,
     is_told_of_others,
     read_sentences,
+    strip_asides,
 )
 from clio.memory.preferences.rule_files import (
     ConditionReader,
@@ -758,7 +759,7 @@ def _content(clause: Clause) -> str:
         start = 0
     while start < end - 1 and sentence.words[start].low in _CONTENT_LEADS:
         start += 1
-    text = " ".join(sentence.slice(start, end).split()).rstrip(" .,;:!-–—")
+    text = strip_asides(" ".join(sentence.slice(start, end).split())).rstrip(" .,;:!-–—")
     first = sentence.words[start].low
     is_name = first not in _MARKERS and is_order(first) is None  # "Serializer must not change"
     return text[:MAX_CHARS] if is_name else lower_first_letter(text[:MAX_CHARS])

@@ -639,3 +639,17 @@ def _is_one_slip(low: str, right: str) -> bool:
             for place in range(1, len(long))
         )
     return any(long[:place] + long[place + 1 :] == short for place in range(1, len(long)))
+
+
+_ASIDE = LazyRegex(
+    r"(?<!\beven)(?<!\bas),? (?:though|tho|however|anyways?)\b,?"
+    r"(?=\s*(?:$|[.,;:!?]| (?:unless|without|until|except|please)\b))|(?:(?<=never),|,)? (?:though|tho|however),(?= )"
+    r"|(?<=never) (?:though|tho|however)(?=,)",
+    re.I,
+    needs="though tho however anyway",
+)
+
+
+def strip_asides(text: str) -> str:
+    """Return a limit without words that only connect it with what was said before: "never push to main though"."""
+    return _ASIDE.sub("", text)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.preferences.own_sentences import FILLER, WrittenSentence, read_own_sentences
+from clio.memory.preferences.own_sentences import FILLER, WrittenSentence, read_own_sentences, strip_asides
 from clio.memory.preferences.rule_files import (
     ConditionReader,
     Conditions,
@@ -146,7 +146,7 @@ def first(part: Sentence, rules: tuple[Callable[[Sentence], StatedPreference | N
 
 def make_stated(kind: Kind, content: str, score: float | None, *, certain: bool) -> StatedPreference:
     """Return a statement, with its content without meaningless words at the end. The caller sets the quote."""
-    content = TAIL.sub("", " ".join(content.split()))
+    content = strip_asides(TAIL.sub("", " ".join(content.split())))
     return StatedPreference(kind=kind, content=content, score=score, certain=certain, quote="")
 
 

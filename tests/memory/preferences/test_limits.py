@@ -564,3 +564,18 @@ def test_an_ordinary_question_compiles_almost_none_of_the_patterns() -> None:
         "print(len(compiled))"
     )
     assert int(subprocess.check_output([sys.executable, "-c", program], text=True)) <= 10
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("never push to main though unless I say so", "never push to main unless I say so"),
+        ("I don't want you to push to main though", "I don't want you to push to main"),
+        ("you must not delete branches, however", "you must not delete branches"),
+        ("only edit files in lib/ tho", "only edit files in lib/"),
+        ("never deploy on Fridays anyway", "never deploy on Fridays"),
+        ("never edit vendor/ even though it is tempting", "never edit vendor/ even though it is tempting"),
+    ],
+)
+def test_a_limit_has_no_word_that_only_connects_it_with_another_sentence(text: str, content: str) -> None:
+    assert [one.content for one in find_limits(text)] == [content]
