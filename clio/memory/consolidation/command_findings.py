@@ -7,6 +7,7 @@ again and again.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -29,10 +30,12 @@ from clio.memory.consolidation.experiences import (
     parse_change,
     parse_commands,
     parse_run,
+    plain,
     remove_varying_parts,
 )
-from clio.messages import AssistantMessage, Message, UserMessage
+from clio.messages import AssistantMessage, Message, ToolCall, UserMessage
 from clio.security.redaction.redactor import Redactor
+from clio.sessions.side_effects import decode_call_arguments
 from clio.sessions.state import derive_id
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
@@ -386,6 +389,13 @@ _CAUSE = LazyRegex(
     r"|the (?:actual |real )?(?:issue|problem|bug|failure|error|culprit|cause|reason|fix) (?:was|is))\b",
     re.IGNORECASE,
 )
+_WAS_WRONG = LazyRegex(
+    r"^(?!(?:i|we|you|nothing|no|none|the (?:tests?|suite|changes?|other)|tests?|that|this|it)\b).*"
+    r"\b(?:(?:was|were|is|are|did|does|do)(?:n't| not)|never|forgot|instead of|twice|wrong(?:ly)?|incorrect(?:ly)?"
+    r"|off[- ]by[- ]one|swapped|inverted|missed)\b",
+    re.IGNORECASE,
+)
+"""A sentence about what was wrong, if it is in the agent's last message: "percent was not divided by 100"."""
 _HEDGED = LazyRegex(
     r"\b(?:might|may|maybe|perhaps|probably|could|likely|not sure|seems?|should|i'll|i will|let me|let's|if|for now"
     r"|skip)\b|\?",
@@ -393,6 +403,26 @@ _HEDGED = LazyRegex(
 )
 _SENTENCE_END = LazyRegex(r"(?<=[.!?])\s+|\n+")
 _FENCED = LazyRegex(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+
+
+_COMPARISON = LazyRegex(
+    r"(?:\w+\.)*Assert\w*(?:Error|Exception)?\b|assert\w*\b|Test\w+$"
+    r"|.*(?:\bexpected\b.*\b(?:got|found|but|received|actual|to)\b|\bgot\b.*\bwant\b|\bwant\b.*\bgot\b|\bexpect\()",
+    re.IGNORECASE,
+)
+"""Errors that only tell which values a test compared, and mean nothing without its name and the cause."""
+_FAILED_TEST = LazyRegex(
+    r"^(?:FAILED|ERROR) (?P<pytest>[^\s:]+::[^\s\[]+(?:\[.*?\](?= - |$))?)|^(?:FAIL|ERROR): (?P<unittest>\w+) \("
+    r"|^[ \t]*--- FAIL: (?P<go>\S+)|^test (?P<rust>\S+) \.\.\. FAILED|^[ \t]*● (?P<jest>\S.*? › .*\S)"
+    r"|^rspec \S+ # (?P<rspec>.*\S)|^\[ERROR\][ \t]+(?P<maven>\w+\.\w+):\d+|^(?P<gradle>\w+ > \S+) FAILED$",
+    re.MULTILINE,
+)
+_TEST_FILE = LazyRegex(
+    r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)\.\w+$", re.IGNORECASE
+)
+_FUNCTION = LazyRegex(r"\b(?:def|function|func|fn|sub|fun)\s+(?:\([^)]*\)\s*)?(?P<name>\w+)")
+_EDIT_ARGUMENTS = (("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"))
+_MAX_EDITS, _LINE_CHARS = 3, 80
 
 
 class _Failure(Struct, kw_only=True):
@@ -432,9 +462,10 @@ def find_fixes(experiences: Sequence[Experience]) -> list[Finding]:
         return []
     found: list[Finding] = []
     for fixed in _find_fixed_runs(calls, runs, messages):
-        line = extract_error_line(fixed.failed.output)
+        line = extract_error_line(fixed.failed.output) or next(iter(list_failed_tests(fixed.failed.output)), "")
         if line and not _is_slip(fixed, line) and _is_lasting(fixed, calls, runs, messages):
-            found.append(_solution_finding(fixed, line, calls, messages, _turn_of(experiences, fixed.passed.place)))
+            turn = _turn_of(experiences, fixed.passed.place)
+            found += _list_solution_findings(fixed, line, calls, messages, turn)
     return found
 
 
@@ -500,16 +531,24 @@ def _is_lasting(
     return not broken and _UNDO.match(said) is None
 
 
-def _solution_finding(
+def _list_solution_findings(
     fixed: _FixedRun, line: str, calls: Sequence[CompletedCall], messages: Sequence[Message], turn: Experience
-) -> Finding:
+) -> Iterator[Finding]:
+    """Yield what a fix teaches; nothing if a test failed and neither the cause nor what was changed is known."""
+    cause = _cause(messages[fixed.failed.place : _end_of_turn(messages, fixed.passed.place)])
+    edits = "" if cause else _describe_edits(fixed.changes)
+    text = make_inert_line(remove_varying_parts(line))
+    tests = list_failed_tests(fixed.failed.output)
+    if _COMPARISON.match(line) or line in tests:
+        if not cause and not edits:
+            return
+        name = _join_limited(tests[::-1], 1) if tests else ""
+        text = f"{name} failed" if line in tests else f"{name}: {text}" if name else text
     committed = any(call.effects.commits for call in calls[fixed.number :])
-    return Finding(
+    yield Finding(
         kind="solution",
-        text=make_inert_line(remove_varying_parts(line)),
-        solution=_describe_fix(
-            fixed, _cause(messages[fixed.failed.place : _end_of_turn(messages, fixed.passed.place)])
-        ),
+        text=text,
+        solution=_describe_fix(fixed, cause, edits),
         files=fixed.files[-_MAX_FILES:],
         confidence=COMMITTED if committed else CONFIDENCE,
         asserted_by="model",
@@ -520,7 +559,13 @@ def _solution_finding(
     )
 
 
-def _describe_fix(fixed: _FixedRun, cause: str) -> str:
+def list_failed_tests(output: str) -> list[str]:
+    """Return the names of the tests that failed, as the test runner prints them."""
+    names = (next(filter(None, found.groups())) for found in _FAILED_TEST.finditer(plain(output)))
+    return list(dict.fromkeys(truncate(make_inert_line(name), _COMMAND_CHARS) for name in names))
+
+
+def _describe_fix(fixed: _FixedRun, cause: str, edits: str) -> str:
     """Return one sentence about the changes that fixed an error, with the agent's explanation as a quotation."""
     removed = {file for change in fixed.changes for file in change.removed}
     changed = [file for file in fixed.files if file not in removed]
@@ -529,13 +574,54 @@ def _describe_fix(fixed: _FixedRun, cause: str) -> str:
         for command in dict.fromkeys(change.command for change in fixed.changes if change.command)
     ]
     parts = [
-        f"changed {_join_limited(changed, _MAX_FILES)}" if changed else "",
+        f"changed {_join_limited(changed, _MAX_FILES)}{f' ({edits})' if edits else ''}" if changed else "",
         f"removed {_join_limited(sorted(removed), _MAX_FILES)}" if removed else "",
         f"ran {_join_limited(commands, _MAX_COMMANDS)}" if commands else "",
     ]
     what = " and ".join(part for part in parts if part)
     passed = truncate(make_inert_line(fixed.passed.checks[-1].text), _COMMAND_CHARS)
     return f"{what}; then `{passed}` passed" + (f"; the agent said {quote_inert(cause)}" if cause else "")
+
+
+def _describe_edits(changes: Sequence[Change]) -> str:
+    """Return the lines or functions that a few edits changed outside of tests; "" if there are more, or a secret."""
+    calls = [change.call for change in changes if change.call and not all(map(_TEST_FILE.search, change.files))]
+    if not 0 < len(calls) <= _MAX_EDITS:
+        return ""
+    said = "; ".join(filter(None, dict.fromkeys(map(_describe_edit, calls))))
+    return "" if "[REDACTED" in said else said
+
+
+def _describe_edit(call: ToolCall) -> str:
+    """Return the line that an edit changed, or the function if it changed several lines; "" if it cannot be told."""
+    old, new = _read_edit(decode_call_arguments(call))
+    removed = [line for line in old if line not in new]
+    added = [line for line in new if line not in old]
+    if len(removed) > 1 or len(added) > 1:
+        around = new[: new.index(added[0])][::-1] if added else []
+        if name := next((found["name"] for line in (*around, *added) if (found := _FUNCTION.search(line))), ""):
+            return f"{name}()"
+    shown = [quote_inert(truncate(_redactor().redact(line).text, _LINE_CHARS)) for line in (*removed[:1], *added[:1])]
+    if removed and added:
+        return " is now ".join(shown)
+    return f"{'added' if added else 'removed'} {shown[0]}" if shown else ""
+
+
+def _read_edit(arguments: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the lines that an edit replaced and its new lines, without indentation and empty ones."""
+    old: list[str] = []
+    new: list[str] = []
+    several = arguments.get("edits")
+    for one in (arguments, *(cast("list[Any]", several) if isinstance(several, list) else ())):
+        for names in _EDIT_ARGUMENTS if isinstance(one, dict) else ():
+            for name, lines in zip(names, (old, new), strict=True):
+                lines += str(cast("dict[str, Any]", one).get(name) or "").splitlines()
+    patch = next((text for key in ("patch", "input", "diff") if isinstance(text := arguments.get(key), str)), "")
+    for line in patch.splitlines():
+        if not line.startswith(("---", "+++", "***", "@@")):
+            old += [line[1:]] if line[:1] in ("-", " ") else []
+            new += [line[1:]] if line[:1] in ("+", " ") else []
+    return [line.strip() for line in old if line.strip()], [line.strip() for line in new if line.strip()]
 
 
 def _join_limited(items: Sequence[str], most: int) -> str:
@@ -545,14 +631,14 @@ def _join_limited(items: Sequence[str], most: int) -> str:
 
 def _cause(messages: Sequence[Message]) -> str:
     """Return the agent's last sentence that names a cause or a fix without hedging; empty if there is none."""
-    for message in reversed(messages):
-        if not isinstance(message, AssistantMessage) or not message.content:
-            continue
-        prose = _FENCED.sub("\n", message.content).replace("**", "")
-        for sentence in reversed(_SENTENCE_END.sub("\0", prose).split("\0")):
-            words = sentence.strip(" \t-*•>#")
-            if 20 <= len(words) <= _WORDS_CHARS and _CAUSE.search(words) and not _HEDGED.search(words):
-                return words
+    said = [one.content for one in messages if isinstance(one, AssistantMessage) and one.content]
+    for pattern, texts in ((_CAUSE, said[::-1]), (_WAS_WRONG, said[-1:])):
+        for text in texts:
+            prose = _FENCED.sub("\n", text).replace("**", "")
+            for sentence in reversed(_SENTENCE_END.sub("\0", prose).split("\0")):
+                words = sentence.strip(" \t-*•>#")
+                if 20 <= len(words) <= _WORDS_CHARS and pattern.search(words) and not _HEDGED.search(words):
+                    return words
     return ""
 
 

@@ -32,6 +32,7 @@ class CompletedCall(Struct, frozen=True, kw_only=True):
     """A tool call with a result. place: the index of its result in the messages. output: the text of the result."""
 
     place: int
+    call: ToolCall
     effects: SideEffects
     output: str
 
@@ -53,7 +54,7 @@ def list_completed_calls(messages: Iterable[Message]) -> list[CompletedCall]:
                 continue
             effects = find_side_effects(call, message)
             if effects.command or effects.changed or effects.commits or effects.question:
-                found.append(CompletedCall(place=place, effects=effects, output=message.content))
+                found.append(CompletedCall(place=place, call=call, effects=effects, output=message.content))
     return found
 
 
@@ -390,11 +391,15 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """A change that may have fixed an error: files that were changed or removed, or a command that was run."""
+    """A change that may have fixed an error: files that were changed or removed, or a command that was run.
+
+    call: the call that edited the files; None for a command.
+    """
 
     files: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     command: str = ""
+    call: ToolCall | None = None
 
 
 def parse_run(call: CompletedCall) -> Run | None:
@@ -415,7 +420,8 @@ def parse_change(call: CompletedCall) -> Change | None:
     effects = call.effects
     if effects.changed:
         removed = tuple(change.path for change in effects.changed if change.kind == "delete")
-        return Change(files=tuple(change.moved_to or change.path for change in effects.changed), removed=removed)
+        files = tuple(change.moved_to or change.path for change in effects.changed)
+        return Change(files=files, removed=removed, call=call.call)
     if not effects.command or effects.exit_code != 0:
         return None
     written = _WRITTEN.search(effects.command[:_MAX_CHARS])

@@ -1,5 +1,6 @@
 """Errors that were fixed: what counts as a fix, what is saved of it, and what invalidates it."""
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -13,7 +14,8 @@ from clio.memory.consolidation.experiences import (
     split_into_turns,
 )
 from clio.memory.store.record import MemoryRecord, Provenance
-from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, ChangedFile, Message, SideEffects, ToolCall, ToolMessage, UserMessage
+from tests.memory.consolidation.consolidation_support import ran
 from tests.memory.consolidation.turns import find_statements_and_fixes, turn
 
 FAILS = "$ pytest -q => 1 | E   KeyError: 'SMTP_HOST'"
@@ -202,3 +204,71 @@ def test_an_exit_code_of_zero_next_to_a_failure_is_no_success() -> None:
     assert determine_outcome(0, "3 passed", sure=True) == "passed"
     assert determine_outcome(0, "whatever", sure=False) == "unknown"
     assert determine_outcome(None, "3 passed", sure=True) == "unknown"
+
+
+def edited(**arguments: str) -> list[Message]:
+    """Return a step that edits src/shop/orders.py with these arguments."""
+    call = ToolCall(id="e", name="edit_file", arguments=msgspec.json.encode(arguments).decode())
+    effects = SideEffects(changed=(ChangedFile(path="src/shop/orders.py", kind="update"),))
+    return [
+        AssistantMessage(tool_calls=(call,)),
+        ToolMessage(tool_call_id="e", name=call.name, content="edited", side_effects=effects),
+    ]
+
+
+def learn_fix(failure: str, *edits: list[Message], answer: str = "Done, all tests pass.") -> list[str]:
+    """Return what is saved if `make test` fails, edits are made and it passes."""
+    steps = [*ran("make test", failure, 2), *(message for edit in edits for message in edit), *ran("make test", "ok")]
+    turns = split_into_turns("s", [UserMessage(content="fix it"), *steps, AssistantMessage(content=answer)])
+    return [f"{found.text} → {found.solution}" for found in find_fixes(turns)]
+
+
+UNITTEST = (
+    "FAIL: test_discount (tests.test_orders.OrderTest.test_discount)\n-----\nTraceback (most recent call last):\n"
+    '  File "tests/test_orders.py", line 9, in test_discount\n    self.assertEqual(discount(200, 10), 18)\n'
+    "AssertionError: -180 != 18\n\nRan 3 tests in 0.01s\n\nFAILED (failures=1)"
+)
+EDIT = edited(old_string="    return price - price * percent", new_string="    return price - price * percent / 100")
+LINE = "“return price - price * percent” is now “return price - price * percent / 100”"
+
+
+def test_a_fixed_test_is_named_with_the_line_that_was_changed() -> None:
+    assert learn_fix(UNITTEST, EDIT) == [
+        f"test_discount: AssertionError: -180 != 18 → changed src/shop/orders.py ({LINE}); then `make test` passed"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("failure", "name"),
+    [
+        ("E       assert 5 == 18\nFAILED tests/t.py::test_d[1 - 2] - assert 5 == 18", "tests/t.py::test_d[1 - 2]"),
+        ("--- FAIL: TestDiscount (0.00s)\n    orders_test.go:12: got -180, want 18\nFAIL", "TestDiscount"),
+        ("  ● cart › takes percent\n\n  Expected: 18\n  Received: 5\n\nTests: 1 failed", "cart › takes percent"),
+        ("test orders::discount ... FAILED\n  left: 5\n right: 18\ntest result: FAILED. 1 failed", "orders::discount"),
+    ],
+)  # fmt: skip
+def test_failed_tests_of_other_runners_are_named(failure: str, name: str) -> None:
+    [found] = learn_fix(failure, EDIT)
+    assert found.startswith(name)
+    assert LINE in found
+
+
+def test_the_agents_sentence_about_what_was_wrong_replaces_the_line() -> None:
+    [found] = learn_fix(UNITTEST, EDIT, answer="Fixed. `percent` was not divided by 100. I did not change the tests.")
+    assert found.endswith("the agent said “`percent` was not divided by 100.”")
+    assert "is now" not in found
+
+
+def test_of_a_change_of_several_lines_the_function_is_named() -> None:
+    [found] = learn_fix(
+        UNITTEST,
+        edited(old_string="def cut(x):\n    a = 1\n    b = 2", new_string="def cut(x):\n    a = 3\n    b = 4"),
+    )
+    assert "changed src/shop/orders.py (cut());" in found
+
+
+def test_a_fixed_test_without_a_cause_or_a_known_change_is_not_saved() -> None:
+    secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    assert learn_fix(UNITTEST, edited()) == []
+    assert learn_fix(UNITTEST, edited(old_string="key = 1", new_string=f'key = "{secret}"')) == []
+    assert learn_fix(UNITTEST, EDIT, EDIT, EDIT, EDIT) == []
