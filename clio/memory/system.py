@@ -585,12 +585,14 @@ class MemorySystem:
     ) -> "Recall":
         """Return passages of earlier sessions that answer the query, grouped by session, best first.
 
+        Those that state what another memory has replaced since end with a remark.
+
         Args:
             current: the id of the session that asks; left out of the results unless `include_current`.
             for_reading: see `SessionRecall.search`; passages about the same subject come newest first.
         """
         self.raise_if_off()
-        return self._sessions().search(
+        found = self._sessions().search(
             query,
             current=current,
             include_current=include_current,
@@ -598,6 +600,18 @@ class MemorySystem:
             max_results=max_results,
             for_reading=for_reading,
         )
+        remarks = iter(self.store.describe_replaced([one.snippet for one in found.passages]))
+        sessions = [
+            structs.replace(
+                session,
+                passages=tuple(
+                    structs.replace(one, snippet=f"{one.snippet} [{remark}]") if (remark := next(remarks)) else one
+                    for one in session.passages
+                ),
+            )
+            for session in found.sessions
+        ]
+        return structs.replace(found, sessions=tuple(sessions))
 
     def earlier_session(self, selector: str) -> Session:
         """Return a copy in memory of a session, whether it is running or not. No file is changed.

@@ -97,3 +97,27 @@ def test_a_note_removed_by_the_model_is_not_attributed_to_the_user(make_harness:
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("how", ["no, the queue port is 9477 now", "remember that the queue port is 9477"])
+def test_a_found_message_whose_memory_was_replaced_since_says_so(make_harness: MakeHarness, how: str) -> None:
+    find = tool_calls([("memory_operations", {"operation": "search_sessions", "query": "queue port"})])
+    harness = make_harness([text("Ok."), text("Ok."), find, text("9477.")])
+
+    async def run() -> None:
+        await harness.turn("remember that the queue port is 9471")
+        await harness.app.close()
+        harness.app = harness.build()
+        await harness.turn(how)
+        assert [one.content for one in harness.app.memory.store.records()] == ["the queue port is 9477"]
+        await harness.app.close()
+        harness.app = harness.build()
+        await harness.turn("which port has the queue?")
+        [result] = [one["content"] for one in harness.server.requests[-1].body["messages"] if one["role"] == "tool"]
+        assert "9471" in result and "replaced since: the queue port is 9477" in result
+        hits = harness.app.memory.retriever.search("queue port", limit=10).hits
+        old = [hit for hit in hits if "9471" in hit.text and hit.source == "session"]
+        assert all("9477" in hit.label for hit in old)
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -3,7 +3,7 @@
 import math
 import re
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import cast
@@ -204,6 +204,7 @@ class Retriever:
         hits = map(_make_hit, found)
         if at is None:
             hits = map(self._label_drift, hits)
+            hits = self._label_replaced(tuple(hits))
         hits = tuple(_label_near_miss(hit, query) for hit in hits)
         return RecallAnswer(hits=hits, more=more, left_out=tuple(stores.left_out), ms=stores.ms)
 
@@ -313,6 +314,14 @@ class Retriever:
             with suppress(UserError):  # removed meanwhile
                 return structs.replace(hit, label=self._store.describe_drift(self._store.get(hit.id)))
         return hit
+
+    def _label_replaced(self, hits: Sequence[RecallHit]) -> Iterator[RecallHit]:
+        """Yield the hits; messages that state what another memory has replaced since have a remark."""
+        said = [hit.text for hit in hits if hit.source in ("session", "trimmed")]
+        remarks = dict(zip(said, self._store.describe_replaced(said), strict=True))
+        for hit in hits:
+            remark = remarks.get(hit.text, "")
+            yield structs.replace(hit, label="; ".join(filter(None, (hit.label, remark)))) if remark else hit
 
     def _of_hit(self, hit: Ranked, now: float, *, report: bool = False) -> Candidate:
         return of_record(hit.record, now, self._store.describe_drift(hit.record), hit if report else None)

@@ -46,6 +46,7 @@ from clio.storage.files import get_stamp
 from clio.text.formatting import format_count
 from clio.text.scoring import DAY_S
 from clio.text.translation import tr
+from clio.text.vocabulary import extract_terms
 
 if TYPE_CHECKING:
     from clio.memory.store.ltm_store import LongTermMemory
@@ -703,6 +704,23 @@ class MemoryStore:
                 others = [record.id for record in store.history(id) if record.id != id]
                 return next((record for record in reversed(store.live(others)) if not record.is_variant), None)
         return None
+
+    def describe_replaced(self, texts: Sequence[str]) -> list[str]:
+        """Return for each text of a conversation a remark if it states a memory that another has replaced, else ""."""
+        said = [frozenset(extract_terms(text)) for text in texts]
+        remarks = [""] * len(texts)
+        for version in self.versions(_STATEMENTS) if texts else ():
+            old, terms = version.record, frozenset(extract_terms(version.record.content))
+            places = [place for place, known in enumerate(said) if terms <= known]
+            if not places or version.until is None or version.because not in ("superseded", "changed"):
+                continue
+            new = self.successor(old.id) if version.because == "superseded" else next(iter(self.live([old.id])), None)
+            if new is None or new.content == old.content:
+                continue
+            for place in places:
+                if not frozenset(extract_terms(new.content)) <= said[place]:
+                    remarks[place] = f"replaced since: {new.content}"
+        return remarks
 
     def is_removed(self, id: str) -> bool:
         """Whether a memory of any kind was forgotten, pruned or undone, and no other memory took its place."""
