@@ -35,37 +35,63 @@ _MAX_PARSED = 300
 _MAX_CLAUSES = 4
 _MAX_PHRASE = 4
 """Words of a value."""
+NUMBER = re.compile(r"(?<![a-zA-Z0-9_./:-])(?:v?\d[a-zA-Z0-9_.:-]*[a-zA-Z0-9_]|\d)(?![a-zA-Z0-9_/])")
+"""A number, version or time. Letters of scripts without spaces may be next to it."""
+_OUTDATED_NUMBER = re.compile(
+    r"(?:\b(?:not|no longer|instead of|rather than|in place of|from|was|were|formerly|previously|used to be|former|old"
+    r"|replaced|dropped|swapped|(?:is|are|do|does|did|was|were)nt)|n't)"
+    r"(?: (?!but\b|to\b|it\b)[a-z]+){0,3} (?P<before>" + NUMBER.pattern + r")"
+    r"|(?P<after>" + NUMBER.pattern + r")(?: (?:is|was|are))? (?:outdated|wrong|gone|incorrect|stale|old|no longer"
+    r"|not(?! (?:on |in |at |port )?v?\d)|any ?more)\b",
+    re.I,
+)
 
 
-class Alignment(Struct, frozen=True, kw_only=True):
-    """The value that a sentence gives to the subject of an earlier statement.
+class ValueChange(Struct, frozen=True, kw_only=True):
+    """One value of an earlier statement, and what a correction says instead.
 
     Attributes:
-        gone, new: the former value and the one in its place, as written.
-        start, end: the place of the former value in the statement.
-        shared: the words of the statement that the sentence repeats.
-        is_whole: whether it repeats all words but the value.
-        form: of the new value.
-        is_close: whether both values are of a form that few values have.
-        is_signed: whether something in the sentence tells that it is another value.
+        old, new: the values as written.
+        is_named: whether the correction names a word of the subject, or the old value. Otherwise only the context can
+            tell which statement is meant.
+        shared: number of words of the statement that the correction repeats.
+        is_close: whether the former value was wrong, and both are of a form that few values have: a time, a version, a
+            name, a unit.
+        is_stated: whether it states the whole subject with another value, and nothing announces a change.
     """
 
-    gone: str
+    old: str
     new: str
-    start: int
-    end: int
-    shared: frozenset[str]
-    is_whole: bool
-    form: Form
-    is_close: bool
-    is_signed: bool
+    is_named: bool
+    shared: int = 1
+    is_stated: bool = False
+    is_close: bool = False
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether both values have the same form, digit by digit: "8080" and "9090"."""
+        return re.sub(r"\d", "0", self.old) == re.sub(r"\d", "0", self.new)
+
+    @property
+    def is_resembling(self) -> bool:
+        """Whether both values have a part in common, as "int-blue" and "int-green", or are tools of one family."""
+        parts = [frozenset(re.findall(r"[^\W\d_]{2,}", value.casefold())) for value in (self.old, self.new)]
+        is_compound = all(re.search(r"[^\W\d][-_./:@]", value) for value in (self.old, self.new))
+        return (is_compound and bool(parts[0] & parts[1])) or self.new.casefold() in find_family(self.old.casefold())
 
     def apply(self, statement: str) -> str:
-        """Return the statement with the new value."""
-        return f"{statement[: self.start]}{self.new}{statement[self.end :]}"
+        """Return the earlier statement with the new value; where it names the new value too, both change places."""
+        old = self.old
+        longer = re.search(rf"(?<![\w./:-]){re.escape(old)}(?P<rest>\.[\w.-]*\w)", statement, re.I)
+        if longer and self.new.casefold().endswith(longer["rest"].casefold()):
+            old += longer["rest"]  # "forget vpn1, it's vpn3.acme.dev now" is about "vpn1.acme.dev"
+        values = {old.casefold(): self.new, self.new.casefold(): old}
+        either = "|".join(re.escape(value) for value in (old, self.new))
+        pattern = re.compile(rf"(?<![a-zA-Z0-9_./:-])(?:{either})(?![a-zA-Z0-9_/])", re.I)
+        return pattern.sub(lambda found: values[found[0].casefold()], statement)
 
 
-def align(old: str, sentence: str) -> Alignment | None:
+def align(old: str, sentence: str) -> ValueChange | None:
     """Return the other value that a sentence gives to the subject of a statement; None if it is about something else.
 
     It is read as a whole, and then each of its clauses, if the others limit nothing: "I asked ops, the port is 9090".
@@ -78,7 +104,7 @@ def align(old: str, sentence: str) -> Alignment | None:
     if (found := _align_words(mine, said)) is not None:
         return found
     readings = [found for words in _read_clauses(said) if (found := _align_words(mine, words)) is not None]
-    return max(readings, key=lambda one: len(one.shared), default=None)
+    return max(readings, key=lambda one: one.shared, default=None)
 
 
 def _read_clauses(said: Words) -> Iterator[Words]:
@@ -104,7 +130,7 @@ def _read_clauses(said: Words) -> Iterator[Words]:
         yield structs.replace(said, words=words, negations=negations, is_signed=True)
 
 
-def _align_words(mine: Words, theirs: Words) -> Alignment | None:
+def _align_words(mine: Words, theirs: Words) -> ValueChange | None:
     old, sentence = mine.text, theirs.text
     is_whole_needed = not theirs.is_signed
     if len(mine.negations) != len(theirs.negations) or (is_whole_needed and have_other_relation(mine, theirs)):
@@ -130,8 +156,9 @@ def _align_words(mine: Words, theirs: Words) -> Alignment | None:
         return None
     if any(word.is_optional for word in theirs.words) and not _is_about(mine, theirs, new):
         return None
-    rest = [word for word in left if word not in gone and not is_generic(word)]
     repeated = [word for word in mine.words if word not in left and word not in gone and not is_generic(word)]
+    if is_whole_needed and not (repeated and all(word in gone or is_generic(word) for word in left)):
+        return None
     spans = [(gone[0].start, gone[-1].end), (new[0].start, new[-1].end)]
     units = [text[word.end : word.whole].strip() for text, word in ((old, gone[-1]), (sentence, new[-1]))]
     if all(units) and units[0] != units[1]:
@@ -140,16 +167,16 @@ def _align_words(mine: Words, theirs: Words) -> Alignment | None:
     if all(place is not None for place in articles):
         spans = [(start or 0, end) for start, (_, end) in zip(articles, spans, strict=True)]  # "a fox" and "an owl"
     (start, end), (begin, stop) = spans
-    return Alignment(
-        gone=old[start:end],
+    shared = {word.key for word in (*repeated, *denied)}
+    return ValueChange(
+        old=old[start:end],
         new=sentence[begin:stop],
-        start=start,
-        end=end,
-        shared=frozenset(word.key for word in (*repeated, *denied)),
-        is_whole=bool(repeated) and not rest,
-        form=_get_phrase_form(new),
-        is_close=_get_phrase_form(gone) == _get_phrase_form(new) and _is_telling(gone[-1], new[-1]),
-        is_signed=theirs.is_signed,
+        is_named=bool(shared),
+        shared=len(shared),
+        is_stated=not theirs.is_signed,
+        is_close=theirs.is_corrected
+        and _get_phrase_form(gone) == _get_phrase_form(new)
+        and _is_telling(gone[-1], new[-1]),
     )
 
 
@@ -393,3 +420,24 @@ def _match(old: Words, said: Words) -> tuple[list[Word], list[Word], list[Word]]
             new.append(word)  # also the last word of "tox -e unit" where the "unit" of "unit tests" is repeated
         is_new_before = bool(new) and new[-1] is word
     return left, denied, new
+
+
+def is_restated(short: str, full: str) -> bool:
+    """Whether a statement says nothing that a longer one does not say: "the port is 9090", "the API's port is 9090".
+
+    What it denies does not count: "the port is 9090, not 8080".
+    """
+    outdated = find_outdated_numbers(short)
+    mine = [word for word in read_said_words(short).words if not (word.is_denied or word.text in outdated)]
+    known = read_statement_words(full).words
+    return bool(mine) and all(any(matches(word, one) for one in known) for word in mine)
+
+
+def find_outdated_numbers(correction: str) -> set[str]:
+    """Return the numbers that a correction says are no longer right: 8080 in "not 8080 but 9090"."""
+    return {found["before"] or found["after"] for found in _OUTDATED_NUMBER.finditer(correction)}
+
+
+def get_shape(value: str) -> str:
+    """Return a number with each group of digits as 0: "v0.0" for "v1.24"."""
+    return re.sub(r"0(?:\.0)+", "0.0", re.sub(r"\d+", "0", value.removeprefix("v")))

@@ -12,16 +12,16 @@ from itertools import pairwise
 
 from msgspec import Struct, structs
 
+from clio.memory.consolidation.alignment import (
+    NUMBER,
+    find_outdated_numbers,
+    get_shape,
+)
 from clio.memory.consolidation.experiences import (
     Experience,
 )
 from clio.memory.consolidation.forget_requests import find_forget_requests, takes_back_last
 from clio.memory.consolidation.stated_facts import read_english_sentences
-from clio.memory.consolidation.value_changes import (
-    NUMBER,
-    find_outdated_numbers,
-    get_shape,
-)
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
     has_rival,

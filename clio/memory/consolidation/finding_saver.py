@@ -10,6 +10,7 @@ from msgspec import structs
 
 from clio.errors import UserError
 from clio.ids import id_time
+from clio.memory.consolidation.alignment import is_restated
 from clio.memory.consolidation.corrections import (
     Correction,
     Stated,
@@ -18,7 +19,6 @@ from clio.memory.consolidation.corrections import (
     match_corrections,
 )
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
-from clio.memory.consolidation.value_changes import is_restated
 from clio.memory.store.deduplication import compare_texts, is_known
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (

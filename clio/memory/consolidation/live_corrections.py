@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
 
+from clio.memory.consolidation.alignment import ValueChange
 from clio.memory.consolidation.corrections import (
     Correction,
     Stated,
@@ -21,7 +22,6 @@ from clio.memory.consolidation.corrections import (
 from clio.memory.consolidation.forget_requests import takes_back_last
 from clio.memory.consolidation.live_withdrawals import MAX_LISTED, get_session, list_preferences
 from clio.memory.consolidation.stated_facts import read_correctable_statements
-from clio.memory.consolidation.value_changes import ValueChange
 from clio.memory.consolidation.value_corrections import (
     find_corrected_choice,
     find_corrected_value,

@@ -11,11 +11,12 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from heapq import nlargest
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal
 
 import msgspec
 from msgspec import Struct, structs
@@ -29,27 +30,28 @@ from clio.memory.consolidation.experiences import (
     QUOTE_CHARS,
     Experience,
     Finding,
-    find_own_start,
     list_completed_calls,
-    split_into_turns,
 )
 from clio.memory.consolidation.finding_saver import Changes, FindingSaver, digest, fold_text
-from clio.memory.consolidation.later_words import LaterWords
-from clio.memory.consolidation.progress import Progress, read_state, write_state
+from clio.memory.consolidation.forget_requests import (
+    find_forget_requests,
+    is_meant,
+    is_stated_in,
+    needs_confirmation,
+)
+from clio.memory.consolidation.live_corrections import find_corrected_statements
+from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
 from clio.memory.consolidation.stated_facts import find_statements
 from clio.memory.consolidation.tidying import Tidying
+from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted, widen_limit
 from clio.memory.store.change_log import LOG_NAME
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import AssertedBy
+from clio.memory.store.record import AssertedBy, has_same_text
 from clio.memory.styles.feedback import Trajectories
-from clio.memory.transcripts.session_text import MEMORY_TOOL
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage, is_turn_start
 from clio.prompt_files import fill_prompt
-from clio.sessions.listing import find_session_ids, list_file_names, list_sessions
-from clio.sessions.state import SessionInfo
-from clio.sessions.store import SessionStore
 from clio.storage.locks import FileLock, error_cause, read_owner, suggest_fix
-from clio.text.consolidate import REPLAY_BATCH_SIZE, compute_replay_priority, sample_for_replay
+from clio.text.consolidate import REPLAY_BATCH_SIZE, sample_for_replay
 from clio.text.formatting import format_stored_time
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
@@ -234,172 +236,109 @@ def _has(texts: Sequence[str], quote: str) -> bool:
     return any(words in fold_text(text) for text in texts)
 
 
-class Replayed:
-    """The turns of one session that are replayed in this pass.
+_MAX_LATER_CHARS = 2_500
+"""A longer message is mostly pasted text, and takes nothing back."""
+_MAX_CHANGES = 5
+"""How often one statement is followed through corrections."""
 
-    turns: ids of the first messages of its turns in order, after those that were replayed without a gap.
+
+class LaterWords:
+    """The user's messages of one session, in order, as far as they change what earlier ones state.
+
+    Each is read at most once, and only after a turn from which something is to be learned.
     """
 
-    def __init__(self, progress: Progress, turns: Iterable[str]) -> None:
-        self._progress = progress
-        self._turns = tuple(turns)
-        self._done = set(progress.beyond)
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
 
-    @property
-    def waiting(self) -> list[str]:
-        """The turns that have not been replayed yet."""
-        return [turn for turn in self._turns if turn not in self._done]
+    @cached_property
+    def _places(self) -> list[int]:
+        """The indexes of the user's own messages; what was typed while memory was off changes nothing."""
+        return [
+            place
+            for place, message in enumerate(self._messages)
+            if isinstance(message, UserMessage) and message.origin == "user" and not message.memory_off
+        ]
 
-    def add(self, turn: str) -> None:
-        """Mark a turn as replayed."""
-        self._done.add(turn)
+    @cached_property
+    def _withdrawing(self) -> list[int]:
+        """The indexes of the messages that take back the one before: "scratch that"; not one that is taken back."""
+        found: list[int] = []
+        for before, place in zip(self._places, self._places[1:], strict=False):
+            points = any(one.kind == "pointing" for one in find_forget_requests(self._read(place)))
+            if points and before not in found:
+                found.append(place)
+        return found
 
-    def progress(self, info: SessionInfo) -> Progress:
-        """Return the progress of the session. info: the session when its turns were listed."""
-        done, place = self._progress.done, 0
-        while place < len(self._turns) and self._turns[place] in self._done:
-            done = self._turns[place]
-            place += 1
-        rest = tuple(turn for turn in self._turns[place:] if turn in self._done)
-        if place < len(self._turns):
-            return Progress(done=done, beyond=rest)
-        return Progress(done=done, messages=info.messages, updated=info.updated_at)
+    def _read(self, place: int) -> str:
+        text = self._messages[place].content
+        return text if len(text) <= _MAX_LATER_CHARS else ""
 
+    def find_final(self, finding: Finding) -> str:
+        """Return what a statement of a turn says at the end of the session, "" if the user took it back."""
+        own = [place for place in self._places if place in self._turn(finding.message)]
+        if not own:
+            return finding.text
+        stating = [place for place in own if is_stated_in(finding.quote, self._messages[place].content)]
+        place, text = (stating or own)[-1], finding.text
+        for _ in range(_MAX_CHANGES):
+            if self._is_taken_back(text, place):
+                return ""
+            changed = next(self._list_changes(text, place), None)
+            if changed is None:
+                return text
+            place, text = changed
+        return text
 
-_BEFORE_CHARS = 500
-_SEEING = frozenset(("store", "retrieve"))
+    def is_taken_back(self, message: str) -> bool:
+        """Whether the message after the one that began a turn takes it back, so that it corrects nothing."""
+        return any(self._is_itself_taken_back(place) for place in self._places if self._messages[place].id == message)
 
+    def _turn(self, message: str) -> range:
+        """Return the indexes of the messages of the turn that began with a message."""
+        start = next((place for place, one in enumerate(self._messages) if one.id == message), 0)
+        end = next(
+            (place for place in range(start + 1, len(self._messages)) if is_turn_start(self._messages[place])),
+            len(self._messages),
+        )
+        return range(start, end)
 
-class Turn(Struct, frozen=True, gc=False):
-    """One waiting turn. priority: its weight when turns are drawn at random. at, importance: see `Experience`."""
+    def _is_taken_back(self, text: str, place: int) -> bool:
+        """Whether the user took back a text that is stated at a place."""
+        later = [one for one in self._places if one > place]
+        if later and later[0] in self._withdrawing:
+            return True
+        for one in later:
+            message = self._read(one)
+            context = "\n".join(before.content for before in self._list_before(one))
+            named = (request for request in find_forget_requests(message) if request.kind != "pointing")
+            if any(is_meant(text, request) and not needs_confirmation(request, text, context) for request in named):
+                return True
+            if any(is_lifted(text, lifted) for lifted in find_withdrawals(message)):
+                return True
+        return False
 
-    session: str
-    message: str
-    priority: float
-    at: float
-    importance: float
+    def _list_changes(self, text: str, place: int) -> Iterator[tuple[int, str]]:
+        """Yield what the next message of the user makes of a text that is stated at a place, with its index."""
+        following = next((one for one in self._places if one > place), None)
+        if following is None or self._is_itself_taken_back(following):
+            return
+        for lifted in find_withdrawals(self._read(following)):
+            if widened := widen_limit(text, lifted):
+                yield following, widened
+        for one in find_corrected_statements(self._read(following), self._list_before(following), also=text):
+            if has_same_text(one.statement, text):
+                yield following, one.content
 
+    def _is_itself_taken_back(self, place: int) -> bool:
+        return next((one for one in self._places if one > place), -1) in self._withdrawing
 
-class Listed(Struct, frozen=True, kw_only=True):
-    """A session whose turns wait or whose progress must be saved. notes: keys of the notes it stored or read."""
-
-    info: SessionInfo
-    replayed: Replayed
-    turns: tuple[Turn, ...]
-    notes: frozenset[str]
-
-
-class Sessions:
-    """The stored sessions of a project that no other process has open. Transcripts are read one at a time.
-
-    current: id of the session that this process continues; "" for none.
-    """
-
-    def __init__(
-        self, store: SessionStore, known: Mapping[str, Progress], rewards: Mapping[str, float], current: str = ""
-    ) -> None:
-        self._store = store
-        self._current = current
-        self._known = known
-        self._rewards = rewards
-        self.unread = self.looked_at = 0
-        self.count = len(self.ids())
-
-    def ids(self) -> set[str]:
-        """Return the ids of all sessions, including running ones."""
-        return find_session_ids(list_file_names(self._store.folder))
-
-    def waiting(self, now: float, over: Callable[[], bool]) -> Iterator[Listed]:
-        """Yield the sessions that changed since they were replayed, the last changed first, until `over` is true.
-
-        Nothing is learned from imported sessions (their facts were offered at the import), from sessions of sub-agents
-        (no user spoke there, and the calling session has the result), or from sessions that came with the project.
-        What a copy of a session has from the first one is learned there: said once, it must not count twice.
-        """
-        ids = self.ids()
-        foreign = self._store.find_foreign(ids)
-        for info in list_sessions(self._store.folder, over):
-            if over():
-                return
-            self.looked_at += 1
-            progress = self._known.get(info.id, Progress())
-            # The process that has the session open replays it when it ends.
-            if info.running and info.id != self._current:
-                continue
-            if not info.is_conversation or info.id in foreign or progress.is_all_of(info):
-                continue
-            messages = self._read(info.id)
-            if messages is None:
-                continue
-            turns = split_into_turns(info.id, messages, progress.done)
-            if info.parent in ids:
-                turns = [turn for turn in turns if turn.at >= info.created_at]
-            replayed = Replayed(progress, (turn.message for turn in turns))
-            wait = set(replayed.waiting)
-            yield Listed(
-                info=info,
-                replayed=replayed,
-                turns=tuple(self._turn(turn, now) for turn in turns if turn.message in wait),
-                notes=find_used_notes(messages[find_own_start(messages) :]),
-            )
-
-    def experiences(self, session: str, wanted: Mapping[str, Turn]) -> tuple[list[Experience], LaterWords]:
-        """Return the wanted turns of a session with their messages, in order, and what changes their statements.
-
-        Turns that no longer exist are left out.
-
-        wanted: by id of the turn's first message.
-        """
-        messages = self._read(session) or ()
-        starts = [place for place, message in enumerate(messages) if is_turn_start(message)]
-        found: list[Experience] = []
-        before = ""
-        for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
-            began = messages[start]
-            turn = wanted.get(began.id)
-            if turn is not None:
-                found.append(
-                    Experience(
-                        session=turn.session,
-                        message=turn.message,
-                        at=turn.at,
-                        importance=turn.importance,
-                        messages=messages[start:end],
-                        before=before,
-                    )
-                )
-            before = began.content[-_BEFORE_CHARS:] if isinstance(began, UserMessage) else ""
-        return found, LaterWords(messages)
-
-    def _turn(self, turn: Experience, now: float) -> Turn:
-        days = max(now - turn.at, 0.0) / DAY_S
-        priority = compute_replay_priority(turn.importance, days, turn.message in self._rewards)
-        return Turn(turn.session, turn.message, priority, turn.at, turn.importance)
-
-    def _read(self, session: str) -> tuple[Message, ...] | None:
-        """Return the messages, or None if they cannot be read or the session was deleted meanwhile."""
-        try:
-            return self._store.read(session)
-        except (StorageError, UserError, OSError):
-            self.unread += 1
-            return None
-
-
-def find_used_notes(messages: Sequence[Message]) -> frozenset[str]:
-    """Return the keys of the notes that were stored or read with the memory tool."""
-    calls = (call for message in messages if isinstance(message, AssistantMessage) for call in message.tool_calls)
-    found = (_key(call.arguments) for call in calls if call.name == MEMORY_TOOL)
-    return frozenset(key for key in found if key)
-
-
-def _key(arguments: str) -> str:
-    try:
-        given = decode_json(arguments)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
-    fields = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-    key = fields.get("key")
-    return key if fields.get("operation") in _SEEING and isinstance(key, str) else ""
+    def _list_before(self, place: int) -> list[Message]:
+        """Return the user's message before one, and the model's last answer to it."""
+        own = [one for one in self._places if one < place]
+        start = own[-1] if own else 0
+        said = [one for one in self._messages[start:place] if isinstance(one, UserMessage | AssistantMessage)]
+        return [*said[:1], *said[1:][-1:]]
 
 
 ROUND = 50 * REPLAY_BATCH_SIZE
@@ -565,7 +504,8 @@ class ConsolidationRun:
         for session, turns in together.items():
             if self._over():
                 return
-            found, later = self._sessions.experiences(session, turns)
+            found, messages = self._sessions.experiences(session, turns)
+            later = LaterWords(messages)
             for first in range(0, len(found), TOGETHER):
                 self._replay_turns(found[first : first + TOGETHER], turns, later)
             # Saved about once a second, so that a killed run repeats little.

@@ -135,7 +135,7 @@ def find_statements(experience: Experience, calls: Sequence[CompletedCall]) -> l
 
     Returns nothing if there are more than six: that many are a pasted document or a specification.
 
-    doings: the tool calls of the turn.
+    calls: the tool calls of the turn.
     """
     found: dict[str, Finding] = {}
     for message in experience.messages:

@@ -10,10 +10,9 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import pairwise
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clio.memory.consolidation.alignment import align
-from clio.memory.consolidation.value_changes import ValueChange
+from clio.memory.consolidation.alignment import ValueChange, align
 from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
 from clio.memory.preferences.rule_files import load_rule_file
 from clio.memory.preferences.stated_preferences import is_order
@@ -247,19 +246,13 @@ def _find_new_value(old: str, sentence: str) -> ValueChange | None:
         if change := _find_value_after_same_word(mine, tokens):
             return change
     found = align(old, sentence)
-    if found is None or not (found.is_signed or found.is_whole):
+    if found is None:
         return None
     words = found.new.split()
     if not _patterns().no_value.isdisjoint(map(_fold, words)) or not (found.shared or _may_be_value(words[0])):
         return None
-    return ValueChange(
-        old=found.gone,
-        new=found.new,
-        is_named=bool(found.shared) or (said.is_change and _fold(found.new) in find_family(_fold(found.gone))),
-        shared=len(found.shared),
-        is_stated=not found.is_signed,
-        is_close=said.is_corrected and found.is_close,
-    )
+    is_of_family = said.is_change and _fold(found.new) in find_family(_fold(found.old))
+    return structs.replace(found, is_named=found.is_named or is_of_family)
 
 
 def _find_value_after_same_word(mine: Sequence[str], tokens: Sequence[str]) -> ValueChange | None:
