@@ -7,7 +7,7 @@ those by which `statement_parser` and `statement_relation` parse and compare sta
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
@@ -197,6 +197,7 @@ class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         signs, corrected: patterns of words that announce another value, or say that one was wrong, wherever they are.
         remarks: patterns of clauses about how the user learned of it.
         denied, denied_before: patterns of words before and behind a value that no longer holds.
+        denials: patterns of words before a value that does not hold if the sentence gives another one.
     """
 
     linking: tuple[str, ...]
@@ -237,6 +238,7 @@ class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     remarks: tuple[str, ...]
     denied: tuple[str, ...]
     denied_before: tuple[str, ...]
+    denials: str
 
 
 class WordTables(Struct, frozen=True, kw_only=True):
@@ -275,6 +277,7 @@ class WordTables(Struct, frozen=True, kw_only=True):
     remark: re.Pattern[str]
     denied: re.Pattern[str]
     denied_before: re.Pattern[str]
+    denial: re.Pattern[str]
 
 
 @cache
@@ -322,6 +325,7 @@ def word_tables() -> WordTables:
         remark=re.compile(either(rules.remarks), re.I),
         denied=re.compile(rf"(?<!\w)(?:{either(rules.denied)})(?!\w)", re.I),
         denied_before=re.compile(rf"(?<!\w)(?:{either(rules.denied_before)})(?!\w)", re.I),
+        denial=re.compile(rf"(?<![\w-])(?:{rules.denials})(?![\w-])", re.I),
     )
 
 
@@ -433,14 +437,77 @@ def _list_implied() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
 @lru_cache(maxsize=256)
 def read_said_words(sentence: str) -> Words:
     """Return the words of a sentence of a conversation, without those that introduce or comment it. Cached."""
-    tables = word_tables()
-    text = _EMOJI.sub(_blank, sentence.replace("’", "'"))
-    is_corrected = False
-    if tail := tables.tail.search(text):
-        text, is_corrected = f"{text[: tail.start()]}{' ' * len(tail[0])}", True
-    if lead := tables.lead.match(text):
-        is_corrected = is_corrected or tables.strong_lead.search(lead[0]) is not None
+    text, is_corrected = _strip_tail(sentence)
+    if lead := word_tables().lead.match(text):
+        is_corrected = is_corrected or word_tables().strong_lead.search(lead[0]) is not None
         text = f"{' ' * lead.end()}{text[lead.end() :]}"
+    return _read_said(sentence, text, is_corrected, ())
+
+
+@lru_cache(maxsize=256)
+def read_denial(sentence: str, ignored: str = "") -> Words | None:
+    """Return the words of a sentence that denies one value and gives another: "Mondays, not Fridays". Cached.
+
+    None for any other sentence. ignored: a word that denies nothing here, as "no" in "os testes rodam no Jenkins".
+    """
+    whole, _ = _strip_tail(sentence)
+    lead = word_tables().lead.match(whole)
+    # "No, no es 7001 sino 7002" begins with a negation that is no introduction.
+    for start in dict.fromkeys((lead.end() if lead else 0, 0)):
+        text, denied = _find_denied(f"{' ' * start}{whole[start:]}", ignored)
+        if denied:
+            return _read_said(sentence, text, True, denied)
+    return None
+
+
+def _strip_tail(sentence: str) -> tuple[str, bool]:
+    """Return a sentence with spaces in place of its ending, and whether it has one that says what was wrong."""
+    text = _EMOJI.sub(_blank, sentence.replace("’", "'"))
+    tail = word_tables().tail.search(text)
+    return (f"{text[: tail.start()]}{' ' * len(tail[0])}", True) if tail else (text, False)
+
+
+_IS_OPPOSED = re.compile(r"(?:[,;:.(–—-]|(?<!\w)(?:and|und|et|y|e))\s*$", re.I)
+"""Before a denial that comes after the new value: "Mondays, not Fridays"."""
+_BUT = r"(?:but|sondern|mais plutôt|mais|sino|mas sim|mas|e sim)(?!\w)"
+_CONTRAST = re.compile(rf"[,;](?!\d)(?:\s*{_BUT})?|[.:](?=\s)|\s[–—-]\s|(?<!\w){_BUT}", re.I)
+_DENIED_CJK = re.compile(
+    r"(?:并|已经|而)?(?:不是|不叫|不在|不用|不由|不再是|并非)\s*(?P<zh>[^，,。]+?)(?:[，,]\s*而?|而|$)"
+    r"|(?P<ja>[^はがをも、,。]+?)\s*(?:では|じゃ)(?:なくて?|ありません|ない(?:です)?)"
+)
+
+
+def _find_denied(text: str, ignored: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return a sentence with spaces in place of what denies a value beside another one, and where these values are."""
+    spans = [found.span(found.lastgroup or 0) for found in _DENIED_CJK.finditer(text)]
+    gaps = [
+        gap
+        for found, (start, end) in zip(_DENIED_CJK.finditer(text), spans, strict=True)
+        for gap in ((found.start(), start), (end, found.end()))
+    ]
+    negations = [one for one in word_tables().denial.finditer(text) if one[0].casefold() != ignored]
+    for number, negation in enumerate(negations):
+        contrast = _CONTRAST.search(text, negation.end())
+        end = contrast.start() if contrast else len(text)
+        rest = text[contrast.end() :].lstrip() if contrast else ""
+        is_contrasted = bool(rest) and word_tables().denial.match(rest) is None
+        if not (is_contrasted or _IS_OPPOSED.search(text[: negation.start()])):
+            continue
+        gaps += [negation.span(), contrast.span() if contrast else (end, end)]
+        if any(one.start() < end for one in negations[number + 1 :]):
+            continue  # "ne déployons pas le vendredi"
+        start = negation.end()
+        if not text[start:end].strip():  # "das Review ist montags nicht mehr, sondern dienstags"
+            start, end = _start_of_clause(text, negation.start()), negation.start()
+        spans += [(start, end)] if text[start:end].strip() else []
+    for start, end in gaps:
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    return text, spans
+
+
+def _read_said(sentence: str, text: str, is_corrected: bool, denied_values: Sequence[tuple[int, int]]) -> Words:
+    """Return the words of a sentence. text: with spaces for what does not count. denied_values: see `_find_denied`."""
+    tables = word_tables()
     text = tables.source.sub(_blank, text)
     for start, end in split_clauses(text):
         clause = text[start:end]
@@ -452,6 +519,7 @@ def read_said_words(sentence: str) -> Words:
     ]
     clauses = split_clauses(text)
     ended = [span for span in clauses if tables.ended.search(text[slice(*span)])] if len(clauses) > 1 else []
+    ended += denied_values
     denied += ended
     is_corrected = is_corrected or bool(remarks or denied) or tables.corrected.search(text) is not None
     is_change = tables.sign.search(text) is not None

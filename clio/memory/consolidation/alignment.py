@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from msgspec import Struct, structs
 
+from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.statement_parser import parse_statement
 from clio.memory.statement_reader import (
     ARTICLES,
@@ -24,6 +25,7 @@ from clio.memory.statement_reader import (
     is_generic,
     is_light,
     matches,
+    read_denial,
     read_said_words,
     read_statement_words,
     split_clauses,
@@ -96,15 +98,27 @@ def align(old: str, sentence: str) -> ValueChange | None:
 
     It is read as a whole, and then each of its clauses, if the others limit nothing: "I asked ops, the port is 9090".
     """
-    mine, said = read_statement_words(old), read_said_words(sentence)
+    mine, said, denial = read_statement_words(old), read_said_words(sentence), _read_denial_of(old, sentence)
+    denied = [word for word in denial.words if word.is_denied and not is_generic(word)] if denial else []
+    is_denial = (
+        bool(denied) and not mine.negations and all(any(matches(word, one) for one in mine.words) for word in denied)
+    )
+    if denied and not is_denial and re.search(f"[{CJK}]", sentence):
+        return None  # "错误不是来自 sphinx，而是来自 mypy"
+    said = denial if denial and is_denial else said
     if not said.words or word_tables().doubt.search(said.plain):
         return None
     if not said.is_signed and ("past" in said.moods or word_tables().past.search(said.text)):
         return None
-    if (found := _align_words(mine, said)) is not None:
+    if (found := _align_words(mine, said, is_denial=is_denial)) is not None:
         return found
-    readings = [found for words in _read_clauses(said) if (found := _align_words(mine, words)) is not None]
-    return max(readings, key=lambda one: one.shared, default=None)
+    readings = (_align_words(mine, words, is_denial=is_denial) for words in _read_clauses(said))
+    return max(filter(None, readings), key=lambda one: one.shared, default=None)
+
+
+def _read_denial_of(statement: str, sentence: str) -> Words | None:
+    """Return what `read_denial` does; "no" of a statement is a Portuguese preposition: "rodam no Jenkins"."""
+    return read_denial(sentence, "no" if "no" in statement.casefold().split() else "")
 
 
 def _read_clauses(said: Words) -> Iterator[Words]:
@@ -130,7 +144,8 @@ def _read_clauses(said: Words) -> Iterator[Words]:
         yield structs.replace(said, words=words, negations=negations, is_signed=True)
 
 
-def _align_words(mine: Words, theirs: Words) -> ValueChange | None:
+def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> ValueChange | None:
+    """Return the other value that the words of a sentence give. is_denial: whether they come from `read_denial`."""
     old, sentence = mine.text, theirs.text
     is_whole_needed = not theirs.is_signed
     if len(mine.negations) != len(theirs.negations) or (is_whole_needed and have_other_relation(mine, theirs)):
@@ -145,7 +160,10 @@ def _align_words(mine: Words, theirs: Words) -> ValueChange | None:
         new = _fill_chunk(new, theirs.words)
     if not new or not _is_phrase(new, sentence):
         return None
-    gone = _choose_denied(denied, new) if denied else _find_gone(mine, left, new, theirs)
+    if is_denial:
+        gone = _find_denied(mine, theirs, denied, new)
+    else:
+        gone = _choose_denied(denied, new) if denied else _find_gone(mine, left, new, theirs)
     if not gone:
         return None
     if is_whole_needed and not (_keeps_order(mine, theirs, new) and _is_value(mine, gone)):
@@ -225,6 +243,47 @@ def _choose_denied(denied: Sequence[Word], new: Sequence[Word]) -> list[Word]:
     alike = [word for word in denied if word.form == _get_phrase_form(new)] or list(denied)
     is_phrase = all(after.start - before.end <= 1 for before, after in pairwise(alike))
     return alike if is_phrase else alike[:1]
+
+
+def _find_denied(mine: Words, theirs: Words, denied: Sequence[Word], new: Sequence[Word]) -> list[Word]:
+    """Return the value of a statement that a sentence denies; none if it denies something else, too."""
+    if not denied:
+        return []
+    form, before = _get_phrase_form(new), _get_word_before(theirs.text, new[0].start)
+    if form in ("time", "version", "number") and any(word.form == "word" for word in new):
+        return []  # "the test returns 9090 now, not 8080"
+    if form == "proper" and all(word.form == "word" for word in denied):
+        # "Dana is not our scrum master any more, it's Luis" denies the role of a name.
+        names = [
+            word for word in theirs.words if word.form == "proper" and not word.is_denied and word.start < new[0].start
+        ]
+        known = [one for one in mine.words if any(matches(one, word) for word in names)]
+        if len(known) == 1:
+            return known
+    family = _find_word_family(new[0])
+    denied = denied[1:] if len(denied) > 1 and is_order(denied[0].text) else denied  # "we don't deploy from …"
+    for alike in (
+        [word for word in denied if family and _find_word_family(word) == family],
+        [word for word in denied if before and word.form == form and _get_word_before(mine.text, word.start) == before],
+        [word for word in denied if word.form == form],
+        [word for word in denied if {word.form, form} <= {"name", "proper", "word"}],
+    ):
+        if alike:
+            found = alike if all(after.start - one.end <= 1 for one, after in pairwise(alike)) else alike[:1]
+            return found if _may_be_denied(mine, theirs, found) else []
+    return []
+
+
+def _may_be_denied(mine: Words, theirs: Words, gone: Sequence[Word]) -> bool:
+    """Whether denied words are a value of a statement, not its subject: "it's not the cache, it's the queue"."""
+    if sum(word.key == gone[0].key for word in mine.words) > 1:
+        return False
+    is_plain = _get_phrase_form(gone) == "word" or has_article(gone[0], mine.text)
+    if not is_plain or gone[-1] is mine.words[-1] or re.search(f"[{CJK}]", mine.text):
+        return True
+    others = [word for word in mine.words if word not in gone and not is_generic(word)]
+    shared = sum(any(matches(one, word) for word in theirs.words) for one in others)
+    return bool(shared) and shared * 2 >= len(others)
 
 
 def _is_phrase(words: Sequence[Word], sentence: str) -> bool:
@@ -403,11 +462,11 @@ def _find_cjk(
 
 
 def _match(old: Words, said: Words) -> tuple[list[Word], list[Word], list[Word]]:
-    """Return the words of the statement that the sentence lacks, those that it denies, and its words of its own."""
+    """Return the words of the statement that the sentence lacks, those it only denies, and its words of its own."""
     left, denied = list(old.words), list[Word]()
     new: list[Word] = []
     is_new_before = False
-    for word in said.words:
+    for word in sorted(said.words, key=lambda word: word.is_denied):
         found = next((one for one in left if one.text == word.text), None)
         found = found or next((one for one in left if matches(one, word)), None)
         if found is not None:
@@ -420,6 +479,20 @@ def _match(old: Words, said: Words) -> tuple[list[Word], list[Word], list[Word]]
             new.append(word)  # also the last word of "tox -e unit" where the "unit" of "unit tests" is repeated
         is_new_before = bool(new) and new[-1] is word
     return left, denied, new
+
+
+def is_already_said(statement: str, sentence: str) -> bool:
+    """Whether a statement already says what a sentence puts in place of something else, which it denies."""
+    mine, said = read_statement_words(statement), _read_denial_of(statement, sentence)
+    denied = [word for word in said.words if word.is_denied] if said else []
+    if said is None or not denied:
+        return False
+    absent = [word for word in said.words if not any(matches(word, one) for one in mine.words)]
+    known = [word for word in said.words if word not in absent and not word.is_denied]
+    if known and known[-1].start > denied[-1].start:
+        # "Dana is not our scrum master, it's Luis"
+        denied += [word for word in absent if word.form == "proper" and word.start < denied[0].start]
+    return bool(known) and bool(absent) and all(word in denied for word in absent)
 
 
 def is_restated(short: str, full: str) -> bool:

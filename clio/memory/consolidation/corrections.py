@@ -16,6 +16,7 @@ from clio.memory.consolidation.alignment import (
     NUMBER,
     find_outdated_numbers,
     get_shape,
+    is_already_said,
 )
 from clio.memory.consolidation.experiences import (
     Experience,
@@ -25,7 +26,6 @@ from clio.memory.consolidation.stated_facts import read_english_sentences
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
     has_rival,
-    is_already_said,
     is_said_before,
 )
 from clio.memory.preferences.foreign_statements import (

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from clio.memory.consolidation.alignment import is_already_said
 from clio.memory.consolidation.live_corrections import find_corrected_statements
 from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
-    is_already_said,
     read_value_corrections,
 )
 from clio.messages import AssistantMessage, UserMessage
