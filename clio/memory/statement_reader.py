@@ -314,10 +314,10 @@ def word_tables() -> WordTables:
         dropped_cjk=re.compile(either(sorted(dropped, key=len, reverse=True))),
         fillers_cjk=re.compile(either(sorted(rules.fillers_cjk.split(), key=len, reverse=True))),
         lead=re.compile(
-            rf"(?:(?:(?:{strong}|{weak})(?!\w)|[啊哦ああ]?(?:{rules.leads_cjk}))(?:[\s,.:;!–—…，、：。！]|-(?!\d))*)+",
+            rf"(?:(?:(?:{strong}|{weak})(?!\w)|\*+|[啊哦ああ]?(?:{rules.leads_cjk}))(?:[\s,.:;!–—…，、：。！]|-(?!\d))*)+",
             re.I,
         ),
-        strong_lead=re.compile(rf"(?<!\w)(?:{strong})(?!\w)|{rules.leads_cjk}", re.I),
+        strong_lead=re.compile(rf"(?<!\w)(?:{strong})(?!\w)|\*|{rules.leads_cjk}", re.I),
         tail=re.compile(rf"(?:[\s,.;–—-]+(?:{tails}))+[\s.!]*$|(?:{rules.tails_cjk})[。！!\s]*$", re.I),
         change=re.compile(rf"(?<!\w)(?:{either(rules.changes)})(?!\w)", re.I),
         sign=re.compile(rf"(?<!\w)(?:{either((*rules.signs, *rules.changes))})(?!\w)|{rules.signs_cjk}", re.I),

@@ -123,7 +123,8 @@ def _read_denial_of(statement: str, sentence: str) -> Words | None:
 
 def _read_clauses(said: Words) -> Iterator[Words]:
     """Yield a sentence as often as it has clauses, each time with the words of the others as optional."""
-    text = said.plain
+    # A comma that the sentence does not have stands for a word that does not count: "由".
+    text = "".join(sign if sign == written else " " for sign, written in zip(said.plain, said.text, strict=True))
     clauses = split_clauses(text)
     for start, stop in clauses if 1 < len(clauses) <= _MAX_CLAUSES else ():
         others = (text[slice(*span)].strip() for span in clauses if span != (start, stop))
@@ -500,10 +501,16 @@ def is_restated(short: str, full: str) -> bool:
 
     What it denies does not count: "the port is 9090, not 8080".
     """
+    said = _read_denial_of(full, short) or read_said_words(short)
     outdated = find_outdated_numbers(short)
-    mine = [word for word in read_said_words(short).words if not (word.is_denied or word.text in outdated)]
-    known = read_statement_words(full).words
-    return bool(mine) and all(any(matches(word, one) for one in known) for word in mine)
+    mine = [word for word in said.words if not (word.is_denied or word.text in outdated)]
+    known = read_statement_words(full)
+    return (
+        bool(mine)
+        and len(said.negations) <= len(known.negations)
+        and (len(mine) < len(said.words) or not word_tables().ended.search(short))
+        and all(any(matches(word, one) for one in known.words) for word in mine)
+    )
 
 
 def find_outdated_numbers(correction: str) -> set[str]:

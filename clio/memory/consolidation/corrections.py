@@ -17,6 +17,7 @@ from clio.memory.consolidation.alignment import (
     find_outdated_numbers,
     get_shape,
     is_already_said,
+    is_restated,
 )
 from clio.memory.consolidation.experiences import (
     Experience,
@@ -176,7 +177,8 @@ def is_refuted(old: str, correction: Correction) -> bool:
 def _agrees(old: str, correction: str) -> bool:
     """Whether an older statement already has all numbers, or the name, that a correction says are right."""
     current = set(NUMBER.findall(correction)) - find_outdated_numbers(correction)
-    return (bool(current) and current <= set(NUMBER.findall(old))) or is_already_said(old, correction)
+    has_numbers = bool(current) and current <= set(NUMBER.findall(old))
+    return has_numbers or is_already_said(old, correction) or is_restated(correction, old)
 
 
 def make_replacement(old: str, correction: Correction) -> str:
