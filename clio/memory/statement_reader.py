@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
+from clio.memory.preferences.own_sentences import NO_TITLE
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import stem_word
 
@@ -162,7 +163,7 @@ _EMOJI = re.compile(r"[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]+")
 _IDENTIFIER = re.compile(
     r"[~.@#]?/?[\w-]*(?:[./_@:-]+\w[\w-]*)+/?|[#@]\w[\w-]*|-+\w[\w-]*|[a-z]+\d+\w*|\w*[a-z]\w*[A-Z]\w*|[\w-]+/"
 )
-_CLAUSE_END = re.compile(r"\s*[,;–—()（），、。]\s*|:\s+|\s-\s|\.\s+")
+_CLAUSE_END = re.compile(rf"\s*[,;–—()（），、。]\s*|:\s+|\s-\s|{NO_TITLE}\.\s+")
 
 
 class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -470,7 +471,9 @@ def _strip_tail(sentence: str) -> tuple[str, bool]:
 _IS_OPPOSED = re.compile(r"(?:[,;:.(–—-]|(?<!\w)(?:and|und|et|y|e))\s*$", re.I)
 """Before a denial that comes after the new value: "Mondays, not Fridays"."""
 _BUT = r"(?:but|sondern|mais plutôt|mais|sino|mas sim|mas|e sim)(?!\w)"
-_CONTRAST = re.compile(rf"[,;](?!\d)(?:\s*{_BUT})?|[.:](?=\s)|\s[–—-]\s|(?<!\w){_BUT}", re.I)
+_CONTRAST = re.compile(rf"[,;](?!\d)(?:\s*{_BUT})?|{NO_TITLE}\.(?=\s)|:(?=\s)|\s[–—-]\s|(?<!\w){_BUT}", re.I)
+_SWAP = re.compile(r"[\s\W]*s/(?P<old>[^/]+)/(?P<new>[^/]+)/?[gi]{0,2}\W*")
+"""As typed for sed, or in an editor: "s/24/16/"."""
 _DENIED_CJK = re.compile(
     r"(?:并|已经|而)?(?:不是|不叫|不在|不用|不由|不再是|并非)\s*(?P<zh>[^，,。]+?)(?:[，,]\s*而?|而|$)"
     r"|(?P<ja>[^はがをも、,。]+?)\s*(?:では|じゃ)(?:なくて?|ありません|ない(?:です)?)"
@@ -479,6 +482,8 @@ _DENIED_CJK = re.compile(
 
 def _find_denied(text: str, ignored: str) -> tuple[str, list[tuple[int, int]]]:
     """Return a sentence with spaces in place of what denies a value beside another one, and where these values are."""
+    if swap := _SWAP.fullmatch(text):
+        return f"{' ' * swap.start('old')}{swap['old']} {swap['new']}".ljust(len(text)), [swap.span("old")]
     spans = [found.span(found.lastgroup or 0) for found in _DENIED_CJK.finditer(text)]
     gaps = [
         gap

@@ -78,9 +78,12 @@ _SAME_WORDS, _LIKELY_PARAPHRASE = 0.85, 0.50
 """Jaccard indexes of seed 003: from the first one on, two statements are the same; between both, a model may decide."""
 
 _MAX_SENTENCES = 20
-_SENTENCE_END = LazyRegex(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|\n+")
+_SENTENCE_END = LazyRegex(
+    r"(?<=[.!?])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bProf\.)(?<!\bSt\.)\s+(?=[^\W\d_a-z])|\n+"
+)
 _UNCERTAIN = LazyRegex(
-    r"\b(?:might|maybe|perhaps|possibly|eventually|someday|for example|e\.g)\b|\?$|\bwill\b.* (?:next|later|soon)\b",
+    r"\b(?:might|maybe|perhaps|possibly|eventually|someday|for example|e\.g|didn'?t|did not)\b|\?$"
+    r"|\bwill\b.* (?:next|later|soon)\b",
     re.I,
 )
 _ADDITION = LazyRegex(
@@ -152,9 +155,17 @@ def _relate_sentences(old: str, new: str) -> Relation:
     is_addition = not (other.former or other.is_revoked) and _ADDITION.search(new) is not None
     if relation == "supersedes" and (is_addition or _UNCERTAIN.search(new)):
         return "different"  # "the API uses Kafka now, too", "the API might move to port 90"
+    if relation == "supersedes" and not other.is_change and _names_in_order(old, new) != _names_in_order(new, old):
+        return "different"  # "Lisbon sends data to Quito on port 90", "Quito sends data to Lisbon on port 91"
     if relation == "different" and similarity >= _LIKELY_PARAPHRASE and not _differ_in_facts(one, other):
         return "unclear"
     return relation
+
+
+def _names_in_order(text: str, other: str) -> list[str]:
+    """Return the proper names of a text that another one has, too."""
+    known = set(other.split())
+    return [word for word in text.split() if word[0].isupper() and word in known]
 
 
 def _join_compounds(text: str, other: str) -> str:

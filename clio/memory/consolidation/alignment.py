@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from msgspec import Struct, structs
 
+from clio.memory.preferences.own_sentences import NO_TITLE
 from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.statement_parser import parse_statement
 from clio.memory.statement_reader import (
@@ -292,7 +293,11 @@ def _is_phrase(words: Sequence[Word], sentence: str) -> bool:
     longest = 8 if words[0].form == "cjk" else _MAX_PHRASE
     gaps = (sentence[before.end : after.start] for before, after in pairwise(words))
     is_number = len(words) > 1 and words[0].form in ("time", "number", "version")
-    return len(words) <= longest and all(not gap.strip("- ") for gap in gaps) and not is_number
+    are_joined = all(
+        not gap.strip("- ") or (gap == ". " and not re.search(f"{NO_TITLE}$", before.text))
+        for gap, before in zip(gaps, words, strict=False)
+    )
+    return len(words) <= longest and are_joined and not is_number
 
 
 def _fill_chunk(words: Sequence[Word], known: Sequence[Word]) -> list[Word]:

@@ -7,6 +7,8 @@ The patterns are the section "facts" of `clio/memory/preferences/languages/en.js
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec import structs
+
 from clio.memory.consolidation.experiences import (
     QUOTE_CHARS,
     CompletedCall,
@@ -172,7 +174,8 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
         if CREDENTIAL.search(one.content):
             continue
         if one.kind == "fact" and (one.certain or not THAT_THING.match(one.content)):
-            yield "fact", one.content, one.quote, EXPLICIT if one.certain else CONFIDENCE
+            for content in split_statements(one.content):
+                yield "fact", content, one.quote, EXPLICIT if one.certain else CONFIDENCE
         elif one.kind == "rule" and not one.certain and OF_THE_TEAM.match(one.content):
             yield "rule", one.content, one.quote, CONFIDENCE
     if len(text) > MAX_CHARS or not STATEMENT_LIKE.search(text) or PASTED_ISSUE.search(text):
@@ -182,8 +185,29 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
     for said in read_english_sentences(text):
         if said.text in taken or len(said.text) > _MAX_SENTENCE or not STATEMENT_LIKE.search(said.masked):
             continue
-        if stating := _classify_sentence(said):
-            yield (*stating, said.text, CONFIDENCE)
+        for part in _split_sentence(said):
+            if stating := _classify_sentence(part):
+                yield (*stating, said.text, CONFIDENCE)
+
+
+_JOINED = re.compile(r"(?:\s*[,;]\s+(?:and\s+)?|\s+and\s+)(?!.*\bstill\b)", re.I)
+"""Between two statements; what is still so beside another one is about to change."""
+
+
+def split_statements(text: str) -> list[str]:
+    """Return the statements that a text joins with commas or "and", each complete; itself if it is only one."""
+    return [part.text for part in _split_sentence(WrittenSentence(text=text, masked=text, is_question=False))]
+
+
+def _split_sentence(said: WrittenSentence) -> list[WrittenSentence]:
+    for found in _JOINED.finditer(said.masked):
+        first, rest = (
+            structs.replace(said, text=said.text[span], masked=said.masked[span])
+            for span in (slice(found.start()), slice(found.end(), None))
+        )
+        if _classify_sentence(first) and _classify_sentence(rest):
+            return [first, *_split_sentence(rest)]
+    return [said]
 
 
 def read_correctable_statements(text: str) -> Iterator[str]:

@@ -89,8 +89,13 @@ def read_value_corrections(text: str) -> list[str]:
         if len(found) > 1 and _is_only_sign(found[-1]):  # "3100. Sorry"
             found[-2:] = [f"{found[-2]}, {found[-1]}"]
     sentences = [one for one in found if not _is_only_sign(one)]
-    # "I misremembered who maintains the driver. Beatriz does."
-    sentences += [f"{one}. {other}" for one, other in pairwise(sentences) if read_said_words(one).is_corrected]
+    # "I misremembered who maintains the driver. Beatriz does.", "Not Priya. Marguerite."
+    denial = word_tables().denial
+    sentences += [
+        f"{one}. {other}"
+        for one, other in pairwise(sentences)
+        if read_said_words(one).is_corrected or denial.match(one) or denial.match(other)
+    ]
     own = [said.text for said in read_own_sentences(text, MAX_SENTENCE)]
     if not sentences and len(own) == 2 and _is_only_sign(own[1]):
         sentences = [f"{own[0]}, {own[1]}"]
@@ -104,7 +109,7 @@ _QUESTION_WORD = re.compile(
 
 
 def _is_only_sign(text: str) -> bool:
-    lead = word_tables().lead.match(f"{text} ")
+    lead = word_tables().lead.match(f"{text},")
     return lead is not None and lead.end() >= len(text)
 
 
