@@ -501,10 +501,10 @@ def is_already_said(statement: str, sentence: str) -> bool:
     return bool(known) and bool(absent) and all(word in denied for word in absent)
 
 
-def is_restated(short: str, full: str) -> bool:
+def is_restated(short: str, full: str, *, with_value: bool = False) -> bool:
     """Whether a statement says nothing that a longer one does not say: "the port is 9090", "the API's port is 9090".
 
-    What it denies does not count: "the port is 9090, not 8080".
+    What it denies does not count: "the port is 9090, not 8080". with_value: whether it must have the last word, too.
     """
     said = _read_denial_of(full, short) or read_said_words(short)
     outdated = find_outdated_numbers(short)
@@ -513,6 +513,7 @@ def is_restated(short: str, full: str) -> bool:
     return (
         bool(mine)
         and len(said.negations) <= len(known.negations)
+        and (not with_value or any(matches(word, known.words[-1]) for word in mine))
         and (len(mine) < len(said.words) or not word_tables().ended.search(short))
         and all(any(matches(word, one) for one in known.words) for word in mine)
     )

@@ -178,7 +178,7 @@ def _agrees(old: str, correction: str) -> bool:
     """Whether an older statement already has all numbers, or the name, that a correction says are right."""
     current = set(NUMBER.findall(correction)) - find_outdated_numbers(correction)
     has_numbers = bool(current) and current <= set(NUMBER.findall(old))
-    return has_numbers or is_already_said(old, correction) or is_restated(correction, old)
+    return has_numbers or is_already_said(old, correction) or is_restated(correction, old, with_value=True)
 
 
 def make_replacement(old: str, correction: Correction) -> str:
