@@ -513,9 +513,9 @@ def is_restated(short: str, full: str, *, with_value: bool = False) -> bool:
     return (
         bool(mine)
         and len(said.negations) <= len(known.negations)
-        and (not with_value or any(matches(word, known.words[-1]) for word in mine))
         and (len(mine) < len(said.words) or not word_tables().ended.search(short))
         and all(any(matches(word, one) for one in known.words) for word in mine)
+        and (not with_value or any(matches(word, known.words[-1]) for word in mine))
     )
 
 
