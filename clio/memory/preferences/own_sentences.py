@@ -80,7 +80,7 @@ _LIST_ITEM = LazyRegex(r"(?<=\s)(?=\d{1,2}[.)]\s+[A-Za-z])")
 NO_TITLE = r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bProf)(?<!\bSt)(?<!\bSr)(?<!\bSra)(?<!\bDra)(?<!\bNr)"
 """Before a point that ends a sentence, and is not part of a title: "Dr. Haas"."""
 _SENTENCE_END = LazyRegex(
-    rf"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)(?<![\s.]){NO_TITLE}[.!?…]+"
+    rf"(?=[.!?…])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)(?<![\s.]){NO_TITLE}[.!?…]+"
     r"(?!(?<=\s[A-Z]\.) [a-zß-ÿ])(?=\s|$)"
     r"|(?<=\s)[.!?…]+(?=\s*$)|;(?=\s|$)(?!\s+(?:is|are|was|were|has|does|takes|needs|lives|lies|listens|expects|requires|goes|comes|belongs"
     r"|means|depends|sits|gets|gives|keeps|makes|breaks|fails|contains|holds|returns|runs|prints|sets) )|\n",
