@@ -15,9 +15,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
-from clio.memory.preferences.own_sentences import NO_TITLE
 from clio.text.lazy_regex import LazyRegex
-from clio.text.vocabulary import stem_word
+from clio.text.vocabulary import NO_TITLE, stem_word
 
 
 class _Tables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

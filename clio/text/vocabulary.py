@@ -29,6 +29,9 @@ _STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic
 _STEP_4 = "al ance ence er ic able ible ant ement ment ent ou ism ate iti ous ive ize".split()
 _MAX_STEMMED_LETTERS = 64
 
+NO_TITLE = r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bProf)(?<!\bSt)(?<!\bSr)(?<!\bSra)(?<!\bDra)(?<!\bNr)"
+"""Before a point that ends a sentence, and is not part of a title: "Dr. Haas"."""
+
 
 @lru_cache(maxsize=65_536)
 def porter_stem(word: str) -> str:

@@ -11,7 +11,6 @@ from itertools import pairwise
 
 from msgspec import Struct, structs
 
-from clio.memory.preferences.own_sentences import NO_TITLE
 from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.statement_parser import parse_statement
 from clio.memory.statement_reader import (
@@ -32,6 +31,7 @@ from clio.memory.statement_reader import (
     split_clauses,
     word_tables,
 )
+from clio.text.vocabulary import NO_TITLE
 
 _MAX_PARSED = 300
 """Characters of a statement that is parsed."""

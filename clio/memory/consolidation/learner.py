@@ -78,8 +78,6 @@ _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a1-\u30fa]{2,}|[\
 _MAX_RESTATING = 2_500
 """Characters of a message that is compared with the memories; a longer one is mostly pasted text."""
 _FEW_WORDS, _SHORT = 60, 200
-_JOINS = re.compile(r"[,;] | and ")
-"""What may join several statements."""
 _MAX_KNOWN = 500
 """Number of memories with whose words a message is compared before the rules for corrections are loaded."""
 CONTEXT_MESSAGES = 2
@@ -213,10 +211,6 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
                     in_project=is_project,
                 )
             )
-    if any(_JOINS.search(one.content) for one in facts):
-        from clio.memory.consolidation.stated_facts import split_statements
-
-        facts = [structs.replace(one, content=part) for one in facts for part in split_statements(one.content)]
     clean = memory.redacted_notices([*facts, *statements])
     return FoundStatements(
         certain=tuple(one for one in clean if one.certain),

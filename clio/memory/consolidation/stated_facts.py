@@ -174,8 +174,7 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
         if CREDENTIAL.search(one.content):
             continue
         if one.kind == "fact" and (one.certain or not THAT_THING.match(one.content)):
-            for content in split_statements(one.content):
-                yield "fact", content, one.quote, EXPLICIT if one.certain else CONFIDENCE
+            yield "fact", one.content, one.quote, EXPLICIT if one.certain else CONFIDENCE
         elif one.kind == "rule" and not one.certain and OF_THE_TEAM.match(one.content):
             yield "rule", one.content, one.quote, CONFIDENCE
     if len(text) > MAX_CHARS or not STATEMENT_LIKE.search(text) or PASTED_ISSUE.search(text):
@@ -194,12 +193,8 @@ _JOINED = re.compile(r"(?:\s*[,;]\s+(?:and\s+)?|\s+and\s+)(?!.*\bstill\b)", re.I
 """Between two statements; what is still so beside another one is about to change."""
 
 
-def split_statements(text: str) -> list[str]:
-    """Return the statements that a text joins with commas or "and", each complete; itself if it is only one."""
-    return [part.text for part in _split_sentence(WrittenSentence(text=text, masked=text, is_question=False))]
-
-
 def _split_sentence(said: WrittenSentence) -> list[WrittenSentence]:
+    """Return the statements that a sentence joins with commas or "and", each complete; itself if it is only one."""
     for found in _JOINED.finditer(said.masked):
         first, rest = (
             structs.replace(said, text=said.text[span], masked=said.masked[span])

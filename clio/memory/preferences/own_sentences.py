@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from clio.memory.preferences.rule_files import english_rules, load_rule_file
 from clio.text.lazy_regex import LazyRegex
 from clio.text.untrusted_text import PASTED_TEXT_TAG
-from clio.text.vocabulary import WORD_TABLES, split_words, stem_word
+from clio.text.vocabulary import NO_TITLE, WORD_TABLES, split_words, stem_word
 
 _EN = english_rules("sentences")
 
@@ -77,8 +77,6 @@ _OF_OWN_DOCUMENT = frozenset(
 """Words of an introduction to guidelines of the user's own: "our coding guidelines:"."""
 _BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)]|\[[ x]\]|\*\*)\s+")
 _LIST_ITEM = LazyRegex(r"(?<=\s)(?=\d{1,2}[.)]\s+[A-Za-z])")
-NO_TITLE = r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bProf)(?<!\bSt)(?<!\bSr)(?<!\bSra)(?<!\bDra)(?<!\bNr)"
-"""Before a point that ends a sentence, and is not part of a title: "Dr. Haas"."""
 _SENTENCE_END = LazyRegex(
     rf"(?=[.!?…])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)(?<![\s.]){NO_TITLE}[.!?…]+"
     r"(?!(?<=\s[A-Z]\.) [a-zß-ÿ])(?=\s|$)"
