@@ -346,7 +346,9 @@ class MemorySystem:
         turn = self._of_turn
         # A memory that the summary or the prompt already contains would cost its tokens twice.
         shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given), *self.saved_now]
-        recall = partial(turn.turn_fragments, text, session, self.scenario, shown) if turn else list[Fragment]
+        recall = list[Fragment]
+        if turn:
+            recall = partial(turn.turn_fragments, text, session, self.scenario, shown, self.forgotten_now)
         style = self._errors.run(tr("the style of the answer is"), partial(self._styles.fragment, text), None)
         saved = saved_fragment(self.saved_now, self.doubtful_now)
         fragments = [*news, *saved, *self._errors.run(tr("memories are"), recall, none)]

@@ -672,3 +672,63 @@ def test_a_resumed_session_gives_a_limit_once(make_harness: MakeHarness) -> None
         await harness.app.close()
 
     asyncio.run(run())
+
+
+def test_the_model_is_told_of_a_limit_that_was_saved_and_then_lifted(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 8)
+
+    async def run() -> None:
+        await harness.turn("no emojis")
+        assert "- no emojis" in last_words(harness)
+        [(_, save)] = harness.app.learner.pop_suggestions()
+        save()
+        assert preferences(harness) == ["no emojis"]
+        await harness.turn("emojis are ok again")
+        assert not preferences(harness)
+        assert "revoked" in last_words(harness) and "- no emojis" in last_words(harness)
+        await harness.turn("thanks")
+        assert "no emojis" not in last_words(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("request_text", ["forget all my limits", "vergiss alle meine Regeln", "lift all restrictions"])
+def test_a_request_to_forget_all_limits_lifts_those_of_the_session_and_asks(
+    make_harness: MakeHarness, request_text: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 8)
+
+    async def run() -> None:
+        await harness.turn("never touch _re.py")
+        await harness.turn("no emojis in this task, please fix calc.py")
+        assert len(harness.app.memory.held_limits) == 1
+        await harness.turn(request_text)
+        assert not harness.app.memory.held_limits and preferences(harness) == ["never touch _re.py"]
+        [(question, forget)] = harness.app.learner.pop_suggestions()
+        assert "never touch _re.py" in question
+        forget()
+        assert not preferences(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("limit", "term"),
+    [
+        ("this week don't run the slow tests", "task"),
+        ("for the rest of this sprint, never edit config/", "task"),
+        ("bis Freitag fass config/ nicht an", "task"),
+        ("cette semaine, n'exécute pas les tests lents", "task"),
+        ("hasta el viernes no toques config/", "task"),
+        ("esta semana não execute os testes lentos", "task"),
+        ("这周不要跑慢测试", "task"),
+        ("今週は遅いテストを実行しないで", "task"),
+        ("this week the slow tests don't run", None),
+        ("diese Woche habe ich keine Zeit", None),
+        ("esta semana no pasa nada", None),
+    ],
+)
+def test_a_limit_may_begin_with_its_time(limit: str, term: str | None) -> None:
+    assert [one.term for one in find_limits(limit)] == ([term] if term else [])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.memory.consolidation.value_corrections import is_said_before, list_repeated_words
 from clio.memory.preferences.own_sentences import read_own_sentences
@@ -23,9 +23,9 @@ from clio.memory.statement_reader import split_clauses
 from clio.text.vocabulary import stem_word
 
 MAX_SENTENCE = 160
-RequestKind = Literal["pointing", "stated", "named", "bare"]
-_Read = tuple[RequestKind, str, str]
-"""Kind, `about` and `noun` of a request; see `ForgetRequest`."""
+_MAX_BARE = 3
+"""Number of words of a thing that is named without an article."""
+RequestKind = Literal["pointing", "stated", "named", "bare", "all"]
 
 _CJK = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _CJK_RUN = re.compile(r"[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|[a-z0-9_./@-]+")
@@ -47,7 +47,10 @@ class _Phrases(Struct, frozen=True, kw_only=True):
         ended: statements of what the user did to a rule: "we lifted".
         forgotten, over: the same as `forget` and `remove` at the end of a sentence, after its subject.
         it: words that only point to something.
+        no_longer: statements that a `subject` has a `role` no longer: "otto is no longer our build box".
         that: words before a whole statement.
+        all_rules: words for all limits and rules.
+        joint: words between two things.
         bare: words before a thing that is named without a word for what is in memory: "the".
         all: "everything about", which names what is in memory only after `forget` and `forgotten`.
         held: words for what is in memory, which name nothing: "what I said about", "the note on".
@@ -66,7 +69,10 @@ class _Phrases(Struct, frozen=True, kw_only=True):
     forgotten: str
     over: str | tuple[str, ...]
     it: str
+    no_longer: str
     that: str = "(?!)"
+    all_rules: str
+    joint: str
     bare: str
     all: str = "(?!)"
     held: str | tuple[str, ...]
@@ -108,19 +114,26 @@ class ForgetRequest(Struct, frozen=True, kw_only=True):
     Attributes:
         kind: "pointing" names nothing ("scratch that"), but may follow a sentence about it; "stated" repeats a
             statement; "named" names the subject of something in memory, "bare" a thing, which may as well be of the
-            current task.
+            current task; "all" is about all limits and rules.
         about: the statement, or the words that name its subject; of "pointing", the sentence before it.
         quote: the sentence as written.
         is_whole: whether it is the whole message.
         noun: words for what is in memory, if these alone show that it means memory: "limit" in "remove the limit of
             the pod", which is no request to forget "the limit of the pod is 512 MB".
+        parts: what it is about if nothing in memory has all words of `about`: each of several things, or the statement
+            without the clause after it.
+        is_certain: whether its words can only mean memory.
+        is_doubtful: whether the thing is named without an article, as in "forget lunch".
     """
 
     kind: RequestKind
     about: str
-    quote: str
-    is_whole: bool
+    quote: str = ""
+    is_whole: bool = False
     noun: str = ""
+    parts: tuple[str, ...] = ()
+    is_certain: bool = False
+    is_doubtful: bool = False
 
 
 class _Reader:
@@ -146,17 +159,23 @@ class _Reader:
         self._it, self._memory = regex(phrases.it), regex(phrases.memory)
         self._held, self._all = regex(phrases.held), regex(phrases.all)
         self._rule = re.compile(f"{regex(phrases.rule).pattern}|{phrases.rule_end}", re.IGNORECASE)
+        self._no_longer, self._all_rules = regex(phrases.no_longer), regex(phrases.all_rules)
+        self._joint = re.compile(phrases.joint, re.IGNORECASE)
         self._around = re.compile(rf"(?:[\s,]*{adds_nothing}[\s,]*)+", re.IGNORECASE)
         self._end = re.compile(rf"(?:[\s,]*{adds_nothing})+\s*$", re.IGNORECASE)
 
-    def read(self, text: str, masked: str, *, is_question: bool) -> _Read | None:
+    def read(self, text: str, masked: str, *, is_question: bool) -> ForgetRequest | None:
         """Read a sentence; None if it is no request."""
         if is_question and not self._polite.match(masked):
             return None
         lead = self._lead.match(masked)
         start = lead.end() if lead else 0
         if any(map(self._is_alone, (masked, masked[start:]))):
-            return "pointing", "", ""
+            return ForgetRequest(kind="pointing", about="")
+        found = self._no_longer.fullmatch(masked, start)
+        if found and not re.search(self._rules.restricted, masked[start:], re.IGNORECASE):
+            named = [found.span(name) for name, said in found.groupdict().items() if said]
+            return ForgetRequest(kind="stated", about=" ".join(text[begin:end] for begin, end in named))
         for order, needs in zip(self._orders, ("", "held", "rule"), strict=True):
             if found := order.match(masked, start):
                 return self._read_object(text[found.end() :], masked[found.end() :], needs)
@@ -166,7 +185,7 @@ class _Reader:
                 begin, stop = found.span("subject")
                 read = self._read_object(text[begin:stop], masked[begin:stop], needs, is_whole=True)
                 # "That is no longer true" may be about anything.
-                if read and (read[0] != "pointing" or not needs or self._memory.search(found["subject"])):
+                if read and (read.kind != "pointing" or not needs or self._memory.search(found["subject"])):
                     return read
         return None
 
@@ -189,7 +208,7 @@ class _Reader:
         first, comma, reason = masked.partition(",")
         return self._alone.fullmatch(first) is not None and not (comma and not self._why.fullmatch(reason.strip()))
 
-    def _read_object(self, text: str, masked: str, needs: str, *, is_whole: bool = False) -> _Read | None:
+    def _read_object(self, text: str, masked: str, needs: str, *, is_whole: bool = False) -> ForgetRequest | None:
         """Read what an order is about. is_whole: whether there is nothing after it."""
         text, has_memory = self._blank(self._memory, text, masked)
         masked = self._blank(self._memory, masked, masked)[0]
@@ -197,7 +216,10 @@ class _Reader:
         if (that := self._that.match(masked, start)) and (not needs or has_memory):
             clauses = list(_CLAUSE.finditer(masked, that.end()))
             has_reason = bool(clauses) and self._why.fullmatch(masked, clauses[-1].end()) is not None
-            return "stated", text[that.end() : clauses[-1].start() if has_reason else None], ""
+            stop = clauses[-1].start() if has_reason else len(text)
+            is_more = bool(clauses) and not re.search(self._rules.restricted, masked[clauses[0].end() :], re.IGNORECASE)
+            parts = (text[that.end() : clauses[0].start()],) if is_more else ()
+            return ForgetRequest(kind="stated", about=text[that.end() : stop], parts=parts, is_certain=not needs)
         clause = None if is_whole else _CLAUSE.search(masked, start + 1)
         stop = clause.start() if clause else len(masked)
         rest = masked[clause.end() :].strip(_EDGES) if clause else ""
@@ -209,7 +231,9 @@ class _Reader:
         if not body or self._it.fullmatch(body):
             is_certain = needs != "rule" and (not needs or has_memory or self._rule.search(body) is not None)
             is_only = not rest or self._why.fullmatch(rest) is not None
-            return ("pointing", "", "") if is_certain and is_only else None
+            return ForgetRequest(kind="pointing", about="") if is_certain and is_only else None
+        if self._all_rules.fullmatch(body):
+            return ForgetRequest(kind="all", about=body, is_certain=True)
         if re.search(self._rules.restricted, rest, re.IGNORECASE):
             return None
         about, names_rule = self._blank(self._rule, text, masked)
@@ -218,9 +242,15 @@ class _Reader:
         if names_rule or has_memory or (names_held and needs != "rule") or names_all:
             removed = "".join(" " if left != " " else one for one, left in zip(text, about, strict=True))
             noun = "" if has_memory or not needs else " ".join(list_terms(removed))
-            return ("named", about, noun) if list_terms(about) else None
-        bare = self._bare.match(body)
-        return ("bare", text, "") if not needs and bare and not rest else None
+            read = ForgetRequest(kind="named", about=about, noun=noun, is_certain=not needs or has_memory)
+            return read if list_terms(about) else None
+        terms = list_terms(body)
+        is_bare = self._bare.match(body) is not None
+        if needs or rest or not (is_bare or 0 < len(terms) <= _MAX_BARE):
+            return None
+        parts = tuple(self._joint.split(text.strip(_EDGES)))
+        parts = parts if len(parts) > 1 and all(map(self._bare.match, parts)) else ()
+        return ForgetRequest(kind="bare", about=text, parts=parts, is_certain=True, is_doubtful=not is_bare)
 
     @staticmethod
     def _blank(pattern: re.Pattern[str], text: str, masked: str) -> tuple[str, bool]:
@@ -250,10 +280,8 @@ def find_forget_requests(text: str) -> list[ForgetRequest]:
         stop = len(said.masked.rstrip(_EDGES))
         read = _read_request(said.text[start:stop], said.masked[start:stop], is_question=said.is_question)
         if read is not None:
-            kind, about, noun = read
-            about = before if kind == "pointing" else about
-            is_whole = len(sentences) == 1
-            found.append(ForgetRequest(kind=kind, about=about, quote=said.text, is_whole=is_whole, noun=noun))
+            about = before if read.kind == "pointing" else read.about
+            found.append(structs.replace(read, about=about, quote=said.text, is_whole=len(sentences) == 1))
         before = _strip_ends(said.text)
     return found
 
@@ -304,7 +332,7 @@ def _strip_ends(text: str) -> str:
     return text
 
 
-def _read_request(text: str, masked: str, *, is_question: bool) -> _Read | None:
+def _read_request(text: str, masked: str, *, is_question: bool) -> ForgetRequest | None:
     _, readers, passing = _load()
     if passing.search(text):
         return None
@@ -316,9 +344,9 @@ def _read_request(text: str, masked: str, *, is_question: bool) -> _Read | None:
     if not clauses or is_question:
         return None
     last = _SO.sub("", masked[clauses[-1].end() :])
-    points = any((read := one.read(last, last, is_question=False)) and read[0] == "pointing" for one in readers)
+    points = any((read := one.read(last, last, is_question=False)) and read.kind == "pointing" for one in readers)
     about = _strip_ends(text[: clauses[-1].start()])
-    return ("bare" if list_terms(about) else "pointing", about, "") if points else None
+    return ForgetRequest(kind="bare" if list_terms(about) else "pointing", about=about) if points else None
 
 
 def list_terms(text: str) -> list[str]:
@@ -421,7 +449,7 @@ def needs_confirmation(request: ForgetRequest, content: str, context: str) -> bo
         return False
     said = _Content(context)
     is_named_before = any(map(said.has, list_terms(request.about)))
-    return not request.is_whole or (is_named_before and not is_said_before(content, context))
+    return not request.is_whole or request.is_doubtful or (is_named_before and not is_said_before(content, context))
 
 
 def is_stated_in(content: str, message: str) -> bool:

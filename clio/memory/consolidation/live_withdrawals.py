@@ -36,6 +36,7 @@ from clio.memory.preferences.own_sentences import read_own_sentences
 from clio.memory.store.record import SHORT_ID, MemoryRecord, Provenance, Replacement, shorten_content
 from clio.memory.store.typed_store import Scope
 from clio.memory.system import MemorySystem
+from clio.text.scoring import HARD_LIMIT_SCORE
 from clio.text.translation import tr
 
 MAX_LISTED = 4
@@ -64,7 +65,8 @@ class Lifted(Struct, frozen=True, kw_only=True):
         restored: memories that hold again, because what had taken their place was archived.
         held_again: limits of this session that apply again.
         candidates: what it may have meant, if that is not clear; nothing was archived then.
-        is_empty: whether it means the message before, which changed nothing; the user is told so.
+        is_empty: whether there is nothing that it means; the user is told so.
+        is_named: whether it names what it means, and does not mean the message before.
         widened: what the limits say now, if they were only widened: `records` are their former versions.
         quote: the sentence as written.
     """
@@ -75,15 +77,18 @@ class Lifted(Struct, frozen=True, kw_only=True):
     held_again: tuple[str, ...] = ()
     candidates: tuple[MemoryRecord, ...] = ()
     is_empty: bool = False
+    is_named: bool = False
     widened: tuple[str, ...] = ()
     quote: str
 
     def describe(self) -> str:
         """Return the line that reports it; "" if there was nothing to take back."""
+        if self.is_empty and self.is_named:
+            return tr("Nothing in memory is meant by “{quote}”", quote=self.quote)
         if self.is_empty:
             return tr("Nothing to take back: your last message changed nothing in memory")
         if self.candidates:
-            listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
+            listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates[:MAX_LISTED])
             return tr("Not clear which one no longer applies: {listed} · /memory forget ID", listed=listed)
         gone = [*(shorten_content(one) for one in self.records), *self.held]
         if self.widened:
@@ -240,19 +245,43 @@ def forget_requested(
         if request.quote in done:
             continue
         known = _list_forgettable(memory)
+        if request.kind == "all":
+            found += _take_back_all(memory, request.quote)
+            continue
         lifted = _take_back_named(memory, known, request, context)
         if request.kind == "pointing":
             lifted = lifted or (None if has_pointed else _take_back_last(memory, known, session, last, request))
             has_pointed = True
+        elif lifted is None and request.is_certain and request.is_whole:
+            lifted = Lifted(is_empty=True, quote=request.quote, is_named=True)
         found.append(lifted)
     return [one for one in found if one is not None]
+
+
+def _take_back_all(memory: MemorySystem, quote: str) -> Iterator[Lifted | UnclearRequest]:
+    """Lift the limits of the session, and ask about the limits and rules in memory."""
+    held = memory.held_limits
+    preferences = (one for _, one in list_preferences(memory))
+    rules = tuple(one for one in preferences if one.explicit or (one.score or 0) <= HARD_LIMIT_SCORE)
+    if held:
+        yield _take_back(memory, (), held, quote)
+    if rules:
+        yield UnclearRequest(records=rules, quote=quote)
+    if not held and not rules:
+        yield Lifted(is_empty=True, quote=quote, is_named=True)
 
 
 def _take_back_named(
     memory: MemorySystem, known: Sequence[MemoryRecord], request: ForgetRequest, context: str
 ) -> Lifted | UnclearRequest | None:
     """Take back the only memory that a request names; None if it names none."""
-    records = [known[place] for place in list_named([as_stated(one) for one in known], request)]
+    texts = [as_stated(one) for one in known]
+    records = [known[place] for place in list_named(texts, request)]
+    if not records and request.parts and request.is_whole:
+        parts = [list_named(texts, structs.replace(request, about=part)) for part in request.parts]
+        records = [known[place] for place in sorted({place for part in parts for place in part})]
+        if records and all(len(part) < 2 for part in parts):
+            return _take_back(memory, records, (), request.quote)
     held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
     if len(records) > 1:
         return Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote)

@@ -779,6 +779,9 @@ def _term(rest: str, rules: LanguageRules, sentence: str) -> Term | None:
 
     rest: the sentence without words before the statement.
     """
+    time = _match(f"(?:{rules.until})[\\s,，、]*", rest)
+    if time is not None:  # "this week, no deploys"
+        return "task" if _term(rest[time.end() :], rules, sentence) else None
     standing = _match(rules.standing, rest)
     if standing is not None:
         more = rest[standing.end() :]

@@ -443,9 +443,9 @@ class TurnMemory:
         if session.messages:
             self._stated_here, restored = self._store.changed_after(session.id, session.messages[-1].created)
             self._restored |= {id: text for id, text in restored.items() if make_inert_line(text) in withdrawn}
-        self._told_session_limits = {
-            limit.text for limit in self.session_limits if f"- {make_inert_line(limit.text)}" in lines
-        }
+        told = {line.removeprefix("- ") for line in lines if line.startswith("- ")}
+        of_session = {make_inert_line(limit.text): limit.text for limit in self.session_limits}
+        self._told_session_limits = {of_session.get(line, line) for line in told}
 
     def _hard_limits(self) -> list[MemoryRecord]:
         # Complete, and outside every limit of size, also where no other memory fits.
@@ -462,9 +462,12 @@ class TurnMemory:
 
     def _make_session_limits(self) -> Fragment | None:
         """Return the session's limits that the model was not told yet, and those that were lifted."""
-        told = self._told_session_limits
-        new = [one.text for one in self.session_limits if not one.is_lifted and one.text not in told]
-        lifted = [one.text for one in self.session_limits if one.is_lifted and one.text in told]
+        saved = {make_inert_line(one.content): one.id for one in self._hard_limits()}
+        given = self._limits.keys() | self._new.keys()
+        told = {text for text in self._told_session_limits if saved.get(make_inert_line(text)) not in given}
+        live = [one.text for one in self.session_limits if not one.is_lifted]
+        new = [text for text in live if text not in told]
+        lifted = sorted(text for text in told if text not in live and make_inert_line(text) not in saved)
         self._told_session_limits = (told | set(new)) - set(lifted)
         return stated_limits_fragment(new, lifted)
 
@@ -488,13 +491,19 @@ class TurnMemory:
         return [fragment] if fragment else []
 
     def turn_fragments(
-        self, text: str, session: Session | None, scenario: str | None, shown: Sequence[str] = ()
+        self,
+        text: str,
+        session: Session | None,
+        scenario: str | None,
+        shown: Sequence[str] = (),
+        forgotten: Sequence[MemoryRecord] = (),
     ) -> list[Fragment]:
         """Return the fragments to put before the user's text in this turn.
 
         Args:
             scenario: the task type that the user set; None to infer it from the text.
             shown: other texts in the request, such as the summary, that need not be repeated.
+            forgotten: what the user's text made clio forget, of which the model is told even if it never had it.
         """
         self.items = []
         self._text, self._scenario, self._is_scenario_known = text, scenario, scenario is not None
@@ -502,6 +511,8 @@ class TurnMemory:
         if session is not None:
             self._model_changes.read(session)
             gone |= self._find_model_changes_undone()
+        limits = self._limits | self._new
+        gone |= {record.id: record.content for record in forgotten if record.id not in limits}
         found = [
             *self._make_limit_changes(),
             self._make_session_limits(),
@@ -531,7 +542,7 @@ class TurnMemory:
         self._context.repeat_after_trim()
         self._new = {}
         # A message that stays in the window may state one that was lifted since.
-        self._told_session_limits &= {one.text for one in self.session_limits if one.is_lifted}
+        self._told_session_limits -= {one.text for one in self.session_limits if not one.is_lifted}
         self._lifted = set()
         self._told_tastes.clear()
 
