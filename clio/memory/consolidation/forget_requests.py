@@ -210,6 +210,7 @@ class _Reader:
 
     def _read_object(self, text: str, masked: str, needs: str, *, is_whole: bool = False) -> ForgetRequest | None:
         """Read what an order is about. is_whole: whether there is nothing after it."""
+        has_break = masked.lstrip().startswith(tuple(",;:–—，、"))  # "forget it, I do it myself" without "it"
         text, has_memory = self._blank(self._memory, text, masked)
         masked = self._blank(self._memory, masked, masked)[0]
         start = len(soft[0]) if (soft := self._around.match(masked)) else len(masked) - len(masked.lstrip(" ,"))
@@ -246,7 +247,7 @@ class _Reader:
             return read if list_terms(about) else None
         terms = list_terms(body)
         is_bare = self._bare.match(body) is not None
-        if needs or rest or not (is_bare or 0 < len(terms) <= _MAX_BARE):
+        if needs or rest or not (is_bare or (0 < len(terms) <= _MAX_BARE and not has_break)):
             return None
         parts = tuple(self._joint.split(text.strip(_EDGES)))
         parts = parts if len(parts) > 1 and all(map(self._bare.match, parts)) else ()

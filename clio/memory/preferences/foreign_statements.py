@@ -522,7 +522,7 @@ def compare_withdrawn(
     limit, about = (_replace_english(one, one, rules).plain for one in (limit, about))
     if kind == "permission" and re.search(rules.only, limit, re.I):
         return False
-    disliked = _match(rules.tastes.get("disliked", "(?!)"), limit)
+    disliked = _match(rules.tastes.get("disliked", "(?!)"), limit) or _match(r"hate (?P<what>\S.*)", limit)
     limit = next(filter(None, disliked.groups()), limit) if disliked and kind == "permission" else limit
     is_prohibition = disliked is not None or re.search(rules.prohibition, limit, re.I) is not None
     if (kind == "permission" and not is_prohibition) or (kind == "release" and is_prohibition):
