@@ -179,7 +179,7 @@ class MessageBefore(Struct, frozen=True, kw_only=True):
 def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted | UnclearRequest]:
     """Archive the limits, rules and preferences that the user's message lifts; each sentence is one change to undo.
 
-    A permission that adds to an "only" limit widens it, unless it lifts another limit.
+    A permission that adds to an "only" limit widens it; one that lifts another limit only if it says "also".
 
     Raises UserError, StorageError, OSError.
     """
@@ -190,10 +190,10 @@ def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted | 
         held = tuple(
             limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True) or allows_anything(limit, one)
         )
-        if records or held:
-            found.append(_take_back(memory, records, held, one.quote))
-        elif widened := _widen(memory, known, session, one):
-            found.append(widened)
+        with memory.store.group(f"lifted “{one.quote}”") if records and one.says_more else nullcontext():
+            found += [_take_back(memory, records, held, one.quote)] if records or held else []
+            if (not (records or held) or one.says_more) and (widened := _widen(memory, known, session, one)):
+                found.append(widened)
         if not records and (unclear := tuple(record for record in known if may_lift(as_stated(record), one))):
             found.append(UnclearRequest(records=unclear, quote=one.quote))
     return [*found, *_end_limits(memory, text, {one.quote for one in found})]

@@ -21,6 +21,7 @@ from clio.memory.preferences.foreign_statements import (
     cut_foreign_task,
     detect_language,
     find_clause_after_statement,
+    has_more,
     insert_things,
     is_act_alone,
     is_own_english,
@@ -152,6 +153,11 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     def is_again(self) -> bool:
         """Whether it permits something for good, in words such as "again"."""
         return _AGAIN.search(self.quote) is not None
+
+    @property
+    def says_more(self) -> bool:
+        """Whether it adds to what is allowed, in words such as "also"."""
+        return _MORE.search(self.quote) is not None or (bool(self.language) and has_more(self.quote, self.language))
 
     @property
     def only_states(self) -> bool:

@@ -539,12 +539,21 @@ def compare_withdrawn(
     return bool(things or (verbs and allowed)) and things == others and has_same_verbs
 
 
+def has_more(sentence: str, language: str) -> bool:
+    """Whether a permission has a word by which it adds to what a limit allows, such as "auch"."""
+    return re.search(load_rule_file(language, LanguageRules).more, sentence, re.I) is not None
+
+
 def read_until(language: str) -> re.Pattern[str] | None:
     """Return the pattern for how long a limit of this language is to hold; None for English."""
     return re.compile(load_rule_file(language, LanguageRules).until, re.I) if language else None
 
 
-_CLAUSE_MARK = re.compile(r"\s*[,;:]\s+|\s*[，；：、]\s*|\s+[–—-]+\s+")
+_CLAUSE_MARK = re.compile(
+    r"\s*[,;:]\s+|\s*[，；：、]\s*|\s+[–—-]+\s+"
+    r"|\s+and\s+(?=(?:then |just )?(?:fix|repair|implement|debug|solve|finish|continue|explain)\s)",
+    re.I,
+)
 _IMPERATIVES = frozenset("mach mache machen fais faire faites haz haga hace faz faça fazer".split())
 _OR: Mapping[str, str] = {
     "de": r"\b(?:oder|noch)\b",
