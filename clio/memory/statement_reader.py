@@ -9,6 +9,7 @@ those by which `statement_parser` and `statement_relation` parse and compare sta
 import re
 from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -613,7 +614,10 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
             negations += [start] if short["not"] else []
             end = short.start()
         before, folded = folded, text[start:end].casefold()
-        is_name = before in _ARTICLES_BEFORE_NAMES and folded not in _NO_NAMES and text[end : end + 2].strip().isalnum()
+        is_acronym = end - start > 1 and text[start:end].isupper() and not text.isupper()  # "MIT" is no German "mit"
+        is_name = is_acronym or (
+            before in _ARTICLES_BEFORE_NAMES and folded not in _NO_NAMES and text[end : end + 2].strip().isalnum()
+        )
         if mood := tables.moods.get(folded):
             moods.add(mood)
         has_noun = has_noun or folded in tables.nouns
@@ -703,6 +707,94 @@ def matches(one: Word, other: Word) -> bool:
     unlike = (place for place, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
     common = next(unlike, min(len(mine), len(theirs)))
     return any(mine[at:] in _INFLECTIONS and theirs[at:] in _INFLECTIONS for at in range(common, 3, -1))
+
+
+def may_replace(new: Sequence[Word], gone: Sequence[Word]) -> bool:
+    """Whether a value may take the place of another one: a number that of a number, a name that of a name.
+
+    "4 replicas" tells another property than "9090", "Tom reviews" is no name, and "protected" is a state. One plain
+    word may be a name, too: "flake8", "ruff".
+    """
+    if not new or not gone or any(word.form == "cjk" for word in (*new, *gone)):
+        return True
+    (numbers, names, plain), (former_numbers, former_names, former_plain) = map(_sort_by_form, (new, gone))
+    if (plain and numbers + names) or (former_plain and former_numbers + former_names):
+        # A verb, or what it counts: "Tom reviews", "supports Python 3.9", "4 replicas".
+        return bool(numbers and former_numbers) and _list_counted(new) == _list_counted(gone) != set()
+    if bool(numbers) != bool(former_numbers):
+        return bool(names and former_names)  # "Go", "Python 3.12"
+    units, former_units = ({word.unit for word in words} - {""} for words in (numbers, former_numbers))
+    if numbers and (_list_counted(new) != _list_counted(gone) or (units and former_units and not units & former_units)):
+        return False
+    families, former_families = ([find_family(word.text.casefold()) for word in one] for one in (names, former_names))
+    if numbers and bool(names) != bool(former_names):
+        return False  # "Ubuntu 24", "9090"
+    if numbers and any(families + former_families):
+        # "Postgres 15" and "MySQL 8", but not "Python 3.11" and "Debian 12"
+        return any(family and family in former_families for family in families)
+    if (
+        names
+        and former_names
+        and any(_is_proper(one) and _is_handle(other) for one, other in ((names, former_names), (former_names, names)))
+    ):
+        return False  # "Frankfurt", "stg-1"
+    if bool(names) != bool(former_names) and max(len(plain), len(former_plain)) > _MAX_PLAIN:
+        return False  # "stg-1", "the password rotates monthly"
+    return not _is_state(plain) or _is_state(former_plain)
+
+
+def _is_proper(words: Sequence[Word]) -> bool:
+    return all(word.form == "proper" and word.text.isalpha() for word in words)
+
+
+def _is_handle(words: Sequence[Word]) -> bool:
+    """Whether a value is an identifier with a number: "stg-1"."""
+    return len(words) == 1 and re.fullmatch(r"[a-z]+[-_]?\d+", words[0].text) is not None
+
+
+_MAX_PLAIN = 2
+"""Number of plain words that a name may replace, as in "red fox"."""
+
+
+def _sort_by_form(words: Sequence[Word]) -> tuple[list[Word], list[Word], list[Word]]:
+    """Return the numbers, the names and the plain words."""
+    numbers = [word for word in words if word.form in ("number", "version", "time")]
+    names = [word for word in words if word.form in ("proper", "name")]
+    return numbers, names, [word for word in words if word.form == "word"]
+
+
+def _list_counted(words: Sequence[Word]) -> set[str]:
+    """Return what numbers count: "replicas" in "4 replicas"."""
+    return {
+        behind.key
+        for number, behind in pairwise(words)
+        if number.form == "number" and behind.form == "word" and behind.start - number.end <= 1
+    }
+
+
+_PARTICIPLE = re.compile(
+    r"[a-z]{3,}ed|(?:writt|brok|froz|driv|chos|hidd|giv|tak)en|built|sent|kept|held|found|split|ge[a-zäöüß]{3,}t"
+)
+
+
+def _is_state(words: Sequence[Word]) -> bool:
+    """Whether a plain value is a state and no name: "protected", but not "memcached"."""
+    return any(
+        _PARTICIPLE.fullmatch(folded) and not find_family(folded) for folded in (word.text.casefold() for word in words)
+    )
+
+
+_BOUND = re.compile(
+    r"\b(?:above|below|over|under|at (?:least|most)|max(?:imum)?|min(?:imum)?|up to|(?:more|less|fewer) than|limit"
+    r"|mindestens|höchstens|maximal|minimal|über|unter|au (?:moins|plus)|al menos|como (?:máximo|mínimo)|pelo menos"
+    r"|no (?:máximo|mínimo))\b|至少|最多|不超过|以上|以下|以内",
+    re.I,
+)
+
+
+def is_bound(text: str) -> bool:
+    """Whether a statement says how large something may be, and not how large it is."""
+    return _BOUND.search(text) is not None
 
 
 def is_generic(word: Word) -> bool:

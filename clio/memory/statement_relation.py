@@ -58,9 +58,14 @@ from clio.memory.statement_reader import (
     find_implied,
     has_article,
     have_other_relation,
+    is_bound,
     is_generic,
     matches,
+    may_replace,
     read_reworded,
+    read_said_words,
+    read_statement_words,
+    split_clauses,
     word_tables,
 )
 from clio.text.lazy_regex import LazyRegex
@@ -152,7 +157,10 @@ def _relate_sentences(old: str, new: str) -> Relation:
     if _is_same(one, other, old, new, similarity) or says_same(old, new):
         return "same"
     relation = _relate_parsed(one, other, similarity)
-    is_addition = not (other.former or other.is_revoked) and _ADDITION.search(new) is not None
+    names_former = bool(other.former) or other.is_revoked
+    if relation == "supersedes" and not names_former and _is_other_property(old, new):
+        return "different"
+    is_addition = not names_former and _ADDITION.search(new) is not None
     if relation == "supersedes" and (is_addition or _UNCERTAIN.search(new)):
         return "different"  # "the API uses Kafka now, too", "the API might move to port 90"
     if relation == "supersedes" and not other.is_change and _names_in_order(old, new) != _names_in_order(new, old):
@@ -160,6 +168,38 @@ def _relate_sentences(old: str, new: str) -> Relation:
     if relation == "different" and similarity >= _LIKELY_PARAPHRASE and not _differ_in_facts(one, other):
         return "unclear"
     return relation
+
+
+def _is_other_property(old: str, new: str) -> bool:
+    """Whether the values that two statements do not have in common cannot be of one property: "9090", "4 replicas"."""
+    mine, theirs = read_said_words(old).words, read_said_words(new).words
+    come = [word for word in theirs if not any(matches(one, word) for one in mine)]
+    gone = [word for word in mine if not any(matches(one, word) for one in theirs)]
+    if any(not words and "past" in read_statement_words(text).moods for words, text in ((gone, old), (come, new))):
+        return True  # "staging was migrated last year"
+    forms = ("number", "version", "time")
+    are_numbers = all(any(word.form in forms for word in words) for words in (come, gone))
+    measured = [word for word in gone if word.unit]
+    if are_numbers and measured and any(word.key in word_tables().attributes for word in come):
+        return True  # "answers within 200 ms", "the port is 9090"
+    if are_numbers and is_bound(old) and not is_bound(new):
+        return True  # "coverage must be above 90 percent", "coverage is 93 percent now"
+    return not may_replace(_find_value(come, new, are_numbers), _find_value(gone, old, are_numbers))
+
+
+def _find_value(words: Sequence[Word], text: str, is_number: bool) -> list[Word]:
+    """Return the first number or name, with the words next to it up to the end of its clause; all words if none is."""
+    forms = ("number", "version", "time") if is_number else ("number", "version", "time", "name", "proper")
+    start = next((place for place, word in enumerate(words) if word.form in forms), None)
+    if start is None:
+        return list(words)
+    end = start + 1
+    stop = next((stop for begin, stop in split_clauses(text) if begin <= words[start].start < stop), len(text))
+    while start and words[start - 1].form in ("name", "proper") and words[start].start - words[start - 1].end <= 1:
+        start -= 1
+    while end < len(words) and words[end].start - words[end - 1].end <= 1 and words[end].start < stop:
+        end += 1
+    return list(words[start:end])
 
 
 def _names_in_order(text: str, other: str) -> list[str]:

@@ -6,7 +6,7 @@ same form: a value has changed. A sentence with any other word is about somethin
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct, structs
@@ -22,16 +22,18 @@ from clio.memory.statement_reader import (
     find_family,
     has_article,
     have_other_relation,
+    is_bound,
     is_generic,
     is_light,
     matches,
+    may_replace,
     read_denial,
     read_said_words,
     read_statement_words,
     split_clauses,
     word_tables,
 )
-from clio.text.vocabulary import NO_TITLE
+from clio.text.vocabulary import NO_TITLE, stem_word
 
 _MAX_PARSED = 300
 """Characters of a statement that is parsed."""
@@ -111,10 +113,32 @@ def align(old: str, sentence: str) -> ValueChange | None:
         return None
     if not said.is_signed and ("past" in said.moods or word_tables().past.search(said.text)):
         return None
+    mine = _select_clause(mine, said)
     if (found := _align_words(mine, said, is_denial=is_denial)) is not None:
         return found
     readings = (_align_words(mine, words, is_denial=is_denial) for words in _read_clauses(said))
     return max(filter(None, readings), key=lambda one: one.shared, default=None)
+
+
+def list_statements(words: Words) -> list[list[Word]]:
+    """Return the words of each clause of a statement that is one for itself, if there are several."""
+    clauses = [
+        [word for word in words.words if begin <= word.start < stop] for begin, stop in split_clauses(words.text)
+    ]
+    return clauses if len(clauses) > 1 and all(len(clause) > 1 for clause in clauses) else []
+
+
+def _select_clause(mine: Words, said: Words) -> Words:
+    """Return a statement without the clauses that are not about what a sentence begins with: "billing" of two services.
+
+    "Orders uses Postgres 15, billing uses MySQL 8" says two things; "billing moved to Postgres 16" changes the second.
+    """
+    clauses = list_statements(mine)
+    first = next((word for word in said.words if any(matches(one, word) for one in mine.words)), None)
+    if not clauses or first is None:
+        return mine
+    about = [clause for clause in clauses if any(matches(one, first) for one in clause)]
+    return structs.replace(mine, words=tuple(about[0])) if len(about) == 1 else mine
 
 
 def _read_denial_of(statement: str, sentence: str) -> Words | None:
@@ -168,6 +192,20 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
         gone = _choose_denied(denied, new) if denied else _find_gone(mine, left, new, theirs)
     if not gone:
         return None
+    new, gone, is_trimmed = _trim_phrases(new, gone)
+    if (is_trimmed or not denied) and not may_replace(new, gone):
+        return None
+    is_subject = gone[0] is mine.words[0] and gone[0].form == "proper"
+    has_subject = len(new) < len(theirs.words)
+    is_free = bool(denied) or is_subject or _BY.search(old) is not None
+    if has_subject and not is_free and have_other_relation(mine, theirs):
+        return None  # "the parser uses Lark", "the parser is maintained by Ronny now"
+    if has_subject and not denied and _has_other_predicate(mine, theirs, left, gone, new):
+        return None
+    if has_subject and gone[-1].form == "number" and is_bound(old) and not is_bound(sentence):
+        return None  # "coverage must be above 90 percent", "coverage is 93 percent now"
+    if gone[0].form == "cjk" and gone[0] is mine.words[0] and is_whole_needed:
+        return None  # "短信走阿里云", "邮件走阿里云": two subjects
     if is_whole_needed and not (_keeps_order(mine, theirs, new) and _is_value(mine, gone)):
         return None
     if any(_PARTICIPLE.fullmatch(word.text) for word in new if word.form == "word" and len(word.text) > 4):
@@ -198,6 +236,74 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
         and _get_phrase_form(gone) == _get_phrase_form(new)
         and _is_telling(gone[-1], new[-1]),
     )
+
+
+def _has_other_predicate(
+    mine: Words, theirs: Words, left: Sequence[Word], gone: Sequence[Word], new: Sequence[Word]
+) -> bool:
+    """Whether a sentence about the subject of a statement lacks what the statement says of it, beside its value.
+
+    "Staging uses Redis 6 now" says nothing of "Karl tunes staging", nor of "staging talks to billing over gRPC".
+    """
+    if len(mine.text) > _MAX_PARSED or re.search(f"[{CJK}]", mine.text):
+        return False
+    parsed = parse_statement(mine.text)
+    repeated = _list_stems(word for word in mine.words if word not in left)
+    subject = parsed.topic | parsed.topic_ids | parsed.subject
+    forms = {_get_phrase_form(gone), _get_phrase_form(new)}
+    places = [one[0] is words.words[0] for one, words in ((gone, mine), (new, theirs))]
+    has_own = not theirs.relations <= mine.relations
+    if all(places):
+        return False  # "Genevieve triages bugs", "Tobias takes care of bug triage now"
+    if any(places) and has_own and mine.relations.isdisjoint(theirs.relations):
+        if forms != {"proper"} or "owner" not in theirs.relations:
+            return True  # who does something, and what something has
+    elif repeated.isdisjoint(subject) or not repeated.isdisjoint(parsed.value):
+        return False  # "make release now" of "we deploy with make ship"; "the prefix is QZ" of "… with the prefix RX"
+    elif forms in ({"name"}, {"version"}) or (forms == {"number"} and gone[-1].unit == new[-1].unit):
+        return False  # "guide.heron.example", "6 GB": of the same kind as the former value
+    rest = _list_stems(word for word in left if word not in gone and not is_generic(word))
+    if not parsed.predicate:
+        return has_own and bool(rest)
+    is_plain = parsed.predicate in ("be", "name") and parsed.value <= _list_stems(gone)
+    before = next((word for word in reversed(mine.words) if word.end <= gone[0].start), None)
+    is_thing = before in left and before is not None and before.key not in word_tables().attributes
+    is_said = stem_word(parsed.predicate) in repeated
+    if has_own and not is_said and (not is_plain or is_thing):
+        return True  # "staging runs Ubuntu" is not about "the staging license is MIT"
+    if not rest.isdisjoint((parsed.value | {stem_word(parsed.predicate.partition(" ")[0])}) - subject):
+        return True
+    return parsed.head in rest and parsed.head in subject and not parsed.has_attribute
+
+
+def _list_stems(words: Iterable[Word]) -> set[str]:
+    return {stem_word(word.text.casefold()) for word in words}
+
+
+_BY = re.compile(r"\b(?:by|von|durch|par|por)\b|由|によって", re.I)
+_REMARK = frozenset(
+    "until till because since so when if for from instead bis weil seit jusqu parce hasta porque até".split()
+)
+"""Words behind a value that belong to a remark: "in Hopper until further notice"."""
+
+
+def _trim_phrases(new: list[Word], gone: list[Word]) -> tuple[list[Word], list[Word], bool]:
+    """Return both values without plain words that only one of them has, and whether there were any.
+
+    "NEWS.rst" of "meant NEWS.rst"; beside "Oslo", "Zurich" of "the Zurich bucket" and "Gustavo" of "Gustavo signs off".
+    """
+    names, former = ([word for word in words if word.form in ("proper", "name")] for words in (new, gone))
+    cut = next((place for place, word in enumerate(new) if place and word.text.casefold() in _REMARK), len(new))
+    shorter = new[:cut]
+    if names and shorter[-1] is names[-1] and all(word.form in ("word", "proper", "name") for word in shorter):
+        shorter = [word for word in shorter if word in names]
+    is_plain = any(word.form == "word" for word in shorter)
+    are_words = all(word.form in ("word", "proper", "name") for word in gone)
+    if former and not is_plain and len(former) < len(gone) and are_words:
+        runs = _list_phrases(gone, former)
+        if len(runs) == 1:
+            return shorter, runs[0], True
+    return shorter, gone, len(shorter) < len(new)
 
 
 def _is_telling(gone: Word, new: Word) -> bool:

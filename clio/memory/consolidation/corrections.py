@@ -18,6 +18,7 @@ from clio.memory.consolidation.alignment import (
     get_shape,
     is_already_said,
     is_restated,
+    list_statements,
 )
 from clio.memory.consolidation.experiences import (
     Experience,
@@ -38,6 +39,7 @@ from clio.memory.preferences.own_sentences import FILLER
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import find_order_behind, is_order
 from clio.memory.statement_parser import announces_change
+from clio.memory.statement_reader import read_statement_words
 from clio.memory.statement_relation import relate_statements, topic_terms
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import MemoryRecord, has_same_text
@@ -166,7 +168,9 @@ def is_refuted(old: str, correction: Correction) -> bool:
     """Whether a correction gives another value to the subject of an older statement."""
     if _agrees(old, correction.text):
         return False
-    if relate_statements(old, correction.text) == "supersedes":
+    # What replaces one clause of a statement must not take the others away.
+    is_one = not list_statements(read_statement_words(old)) or find_corrected_value(old, correction.text) is not None
+    if is_one and relate_statements(old, correction.text) == "supersedes":
         return True
     if not (detect_language(correction.text) or detect_language(old)):
         return False
