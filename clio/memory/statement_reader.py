@@ -752,15 +752,16 @@ def _is_handle(words: Sequence[Word]) -> bool:
     return len(words) == 1 and re.fullmatch(r"[a-z]+[-_]?\d+", words[0].text) is not None
 
 
+_HOURS = frozenset("noon midnight mittag mitternacht midi minuit mediodía medianoche".split())
 _MAX_PLAIN = 2
 """Number of plain words that a name may replace, as in "red fox"."""
 
 
 def _sort_by_form(words: Sequence[Word]) -> tuple[list[Word], list[Word], list[Word]]:
     """Return the numbers, the names and the plain words."""
-    numbers = [word for word in words if word.form in ("number", "version", "time")]
-    names = [word for word in words if word.form in ("proper", "name")]
-    return numbers, names, [word for word in words if word.form == "word"]
+    numbers = [word for word in words if word.form in ("number", "version", "time") or word.text.casefold() in _HOURS]
+    names = [word for word in words if word.form in ("proper", "name") and word not in numbers]
+    return numbers, names, [word for word in words if word.form == "word" and word not in numbers]
 
 
 def _list_counted(words: Sequence[Word]) -> set[str]:

@@ -179,9 +179,10 @@ def _is_other_property(old: str, new: str) -> bool:
         return True  # "staging was migrated last year"
     forms = ("number", "version", "time")
     are_numbers = all(any(word.form in forms for word in words) for words in (come, gone))
-    measured = [word for word in gone if word.unit]
-    if are_numbers and measured and any(word.key in word_tables().attributes for word in come):
-        return True  # "answers within 200 ms", "the port is 9090"
+    for words, others in ((come, gone), (gone, come)):
+        is_measured = any(word.unit for word in words)
+        if are_numbers and is_measured and any(word.key in word_tables().attributes for word in others):
+            return True  # "answers within 200 ms", "the port is 9090"
     if are_numbers and is_bound(old) and not is_bound(new):
         return True  # "coverage must be above 90 percent", "coverage is 93 percent now"
     return not may_replace(_find_value(come, new, are_numbers), _find_value(gone, old, are_numbers))
@@ -447,6 +448,7 @@ def _have_like_values(old: Statement, new: Statement) -> bool:
         return True
     if not (old.numbers and new.numbers):
         is_alike = old.predicate == new.predicate and old.kind == new.kind != "multiple"
+        is_alike = is_alike and not (old.is_state or new.is_state)
         return is_alike and not (old.numbers or new.numbers)
     one, other = old.value - old.numbers - _GENERIC, new.value - new.numbers - _GENERIC
     return one == other

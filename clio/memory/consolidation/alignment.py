@@ -253,7 +253,7 @@ def _has_other_predicate(
     forms = {_get_phrase_form(gone), _get_phrase_form(new)}
     places = [one[0] is words.words[0] for one, words in ((gone, mine), (new, theirs))]
     has_own = not theirs.relations <= mine.relations
-    if all(places):
+    if not repeated or all(places):
         return False  # "Genevieve triages bugs", "Tobias takes care of bug triage now"
     if any(places) and has_own and mine.relations.isdisjoint(theirs.relations):
         if forms != {"proper"} or "owner" not in theirs.relations:
