@@ -70,3 +70,9 @@ def test_a_name_that_looks_like_a_common_word_is_part_of_the_subject(
 ) -> None:
     harness = make_harness([text("Ok.")] * 3)
     assert say(harness, *(f"remember that {fact}" for fact in facts)) == sorted(facts)
+
+
+def test_a_limit_beside_a_task_leaves_an_earlier_limit_as_it_is(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+    assert say(harness, "never touch _re.py", "don't touch setup.py, fix the parser") == ["never touch _re.py"]
+    assert harness.app.memory.held_limits == ["don't touch setup.py, fix the parser"]

@@ -103,6 +103,7 @@ def test_a_limit_that_may_be_temporary_needs_confirmation(
         clio.wait_for("Remember for later work in this project: “never touch main.py")
         assert "Saved to" not in clio.everything
         clio.send(key)
+        clio.wait_for("Saved to project memory" if kept else "❯ Ask clio")
         clio.line("hello")
         clio.wait_for("Hello.")
         assert mentions(clio.everything, "project memory", "never touch main.py") is kept
