@@ -114,7 +114,7 @@ def test_every_exit_consolidates_its_session_and_idle_time_the_current_one(tmp_p
     statements = [
         "The API listens on port 8080.",
         "We deploy from main on Fridays.",
-        "The staging database is read-only.",
+        "The staging database runs on db-7.",
     ]
     with ChatServer([text("Understood.")] * 4) as server:
         place = make_place(tmp_path, server)
