@@ -19,6 +19,7 @@ from clio.memory.consolidation.corrections import (
     match_corrections,
 )
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
+from clio.memory.preferences.stated_preferences import list_about_user
 from clio.memory.store.deduplication import compare_texts, is_known
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -270,7 +271,8 @@ class FindingSaver:
                 )
             )
             plain = fold_text(self._redact(text))
-            new = next((one for one in self._memories.project.records() if fold_text(one.content) == plain), None)
+            facts = self._memories.records(("fact",))
+            new = next((one for one in facts if fold_text(one.content) == plain), None)
         ids = [one.id for one in refuted if new is None or one.id != new.id]
         title = f"replaced by “{truncate_line(correction.text, 80)}”"
         gone = archive_refuted(self._memories, ids, new, title)
@@ -321,7 +323,7 @@ class FindingSaver:
                 confidence=finding.confidence,
                 created=finding.at,
             ),
-            scope="project",
+            scope="user" if list_about_user(finding.text) else "project",
             provenance=said,
         )
         if self._is_outdated(finding, done):

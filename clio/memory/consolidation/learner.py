@@ -24,7 +24,15 @@ from clio.memory.preferences.foreign_statements import (
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.stated_preferences import DISLIKED, LIKED, NEVER, Kind, StatedPreference, find_preferences
+from clio.memory.preferences.stated_preferences import (
+    DISLIKED,
+    LIKED,
+    NEVER,
+    Kind,
+    StatedPreference,
+    find_preferences,
+    list_about_user,
+)
 from clio.memory.store.record import MemoryDraft, Provenance, check_more_than_secret
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
@@ -257,10 +265,10 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
                 if clean.kind == "fact" and (limit := _find_limit(memory, clean)) is not None:
                     clean, one = limit, limit  # told again as a fact
                 if clean.kind == "fact":
-                    done = memory.store.add(
-                        MemoryDraft(content=clean.content, kind="fact", explicit=True), provenance=said
-                    )
-                    saved["project"].append(done.record.content)
+                    scope = "user" if list_about_user(clean.content) else "project"
+                    draft = MemoryDraft(content=clean.content, kind="fact", explicit=True)
+                    done = memory.store.add(draft, said, scope=scope)
+                    saved[scope].append(done.record.content)
                     facts.append(done.record.content)
                     continue
                 book = _select_book(memory, one)

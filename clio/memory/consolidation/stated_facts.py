@@ -17,6 +17,7 @@ from clio.memory.consolidation.experiences import (
     FindingKind,
     is_assent,
 )
+from clio.memory.consolidation.value_corrections import find_corrected_value
 from clio.memory.preferences.foreign_statements import (
     detect_language,
     is_own_english,
@@ -26,7 +27,7 @@ from clio.memory.preferences.foreign_statements import (
 from clio.memory.preferences.own_sentences import FILLER, MAX_SENTENCE, WrittenSentence, read_own_sentences
 from clio.memory.preferences.own_sentences import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing
+from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing, list_about_user
 from clio.memory.statement_reader import JUDGEMENTS
 from clio.messages import UserMessage
 from clio.text.formatting import truncate
@@ -109,6 +110,12 @@ TO_BUILD = _FACTS.pattern("to_build")
 """Requests to build something: a list in such a message is a specification, not facts."""
 OPEN_QUESTION = _FACTS.pattern("open_question")
 """Questions that yes or no does not answer."""
+AT_PATH = _FACTS.pattern("at_path")
+"""Where something is that a request for a change would call so, too: "the logo is at assets/logo.svg"."""
+PASSING_EVENT = _FACTS.pattern("passing_event")
+"""An event at a time that says nothing without the day it was said: "the meeting is at 3"."""
+SOURCE_WRONG = _FACTS.pattern("source_wrong")
+"""What a document says and what is right: "the wiki says retention is 30 days, it is actually 14 days"."""
 THAT_THING = _FACTS.pattern("that_thing")
 """Things that may only be pointed at ("that file"), so that a statement about them means nothing later."""
 CHOOSES = _FACTS.pattern("chooses")
@@ -184,7 +191,11 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
     for said in read_english_sentences(text):
         if said.text in taken or len(said.text) > _MAX_SENTENCE or not STATEMENT_LIKE.search(said.masked):
             continue
-        for part in _split_sentence(said):
+        lead = LEAD.match(said.masked)
+        about_user = list_about_user(said.text[lead.end() if lead else 0 :])
+        for one in about_user:
+            yield "fact", one, said.text, CONFIDENCE
+        for part in () if about_user else _split_sentence(said):
             if stating := _classify_sentence(part):
                 yield (*stating, said.text, CONFIDENCE)
 
@@ -235,7 +246,14 @@ def _classify_sentence(said: WrittenSentence) -> tuple[FindingKind, str] | None:
     lead = LEAD.match(said.masked)
     start = lead.end() if lead else 0
     masked = whole = said.masked[start:]
-    chooses_only = NO_SUBJECT.match(masked) is not None
+    wrong = SOURCE_WRONG.match(masked)
+    if (
+        wrong
+        and not (NO_SUBJECT.match(wrong["old"]) or CREDENTIAL.search(masked))
+        and (text := _correct_source(said.text[start:], wrong))
+    ):
+        return "fact", text
+    chooses_only = NO_SUBJECT.match(masked) is not None and not AT_PATH.match(masked.rstrip(" .!"))
     if chooses_only and not CHOOSES.match(masked):
         return None
     for ends in (CUT, TAIL):
@@ -246,6 +264,8 @@ def _classify_sentence(said: WrittenSentence) -> tuple[FindingKind, str] | None:
     text = make_inert_line(said.text[start : start + len(masked)])
     if len(masked.split()) < 3 or CREDENTIAL.search(masked) or _continues_with_order(masked):
         return None
+    if PASSING_EVENT.match(masked):
+        return None
     chosen = _format_choice(masked, text)
     if chosen:
         return "fact", chosen
@@ -255,6 +275,13 @@ def _classify_sentence(said: WrittenSentence) -> tuple[FindingKind, str] | None:
     return (
         ("rule" if rule else "fact", text) if _is_about_team(masked) or _is_about_project_part(masked, text) else None
     )
+
+
+def _correct_source(text: str, wrong: re.Match[str]) -> str:
+    """Return the statement of a document with the value that the user says is right; "" if it has no other value."""
+    old, new = (make_inert_line(text[slice(*wrong.span(part))]) for part in ("old", "new"))
+    change = find_corrected_value(old, new)
+    return change.apply(old) if change else ""
 
 
 def _continues_with_order(masked: str) -> bool:

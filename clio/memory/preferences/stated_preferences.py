@@ -30,6 +30,8 @@ from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.text.lazy_regex import LazyRegex
 
 _EN = english_rules("preferences")
+
+ABOUT_USER = _EN.pattern("about_user")
 VERBS = _EN.word_set("verbs")
 """Base forms of verbs that begin an order. An order with another verb is not certain."""
 NOT_VERBS = _EN.word_set("not_verbs")
@@ -61,6 +63,17 @@ def is_pointing(words: str) -> bool:
             return False
         rest = rest[found.end() :]
     return True
+
+
+def list_about_user(text: str) -> list[str]:
+    """Return what a text says about the user, which holds in all projects: "my name is Jonas", "I work from Lisbon".
+
+    Returns nothing if it says more.
+    """
+    parts = re.split(r"(?:,? and |[,;] )(?=i\b|my\b)", text.replace("’", "'").rstrip(" .!"), flags=re.I)
+    if not all(ABOUT_USER.fullmatch(part) for part in parts):
+        return []
+    return [] if english_rules("facts").pattern("doubt").search(text) else parts
 
 
 def is_order(word: str) -> bool | None:

@@ -221,3 +221,54 @@ def test_any_turn_is_read_without_an_error(words: str, command: str, output: str
 
 def test_of_a_very_long_message_only_the_ends_are_read() -> None:
     assert find_texts("The queue lives in Redis. " * 50_000) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "texts"),
+    [
+        ("the build takes 12 minutes", ["the build takes 12 minutes"]),
+        ("The e2e tests take about 40 minutes on CI.", ["The e2e tests take about 40 minutes on CI"]),
+        ("The API listens on 8080; webhooks arrive at /hooks/stripe",
+         ["The API listens on 8080", "webhooks arrive at /hooks/stripe"]),
+        ("uploads land in s3://acme-uploads", ["uploads land in s3://acme-uploads"]),
+        ("the dashboard is reachable at https://grafana.example.org",
+         ["the dashboard is reachable at https://grafana.example.org"]),
+        ("the runbook can be found in docs/runbook.md", ["the runbook can be found in docs/runbook.md"]),
+        ("The logo is at assets/logo.svg", ["The logo is at assets/logo.svg"]),
+        ("the fixtures are in tests/data/fixtures", ["the fixtures are in tests/data/fixtures"]),
+        ("The wiki says retention is 30 days, it is actually 14 days", ["retention is 14 days"]),
+        ("The docs still say that our server is db-2, but it is actually db-3.", ["our server is db-3"]),
+        ("My name is Jonas and I work on the checkout team", ["My name is Jonas", "I work on the checkout team"]),
+        ("by the way, I'm based in Berlin", ["I'm based in Berlin"]),
+        ("the daily standup is at 9:30", ["the daily standup is at 9:30"]),
+        ("the release date is March 14", ["the release date is March 14"]),
+    ],
+)  # fmt: skip
+def test_durations_places_and_what_the_user_says_about_themselves_are_facts(words: str, texts: list[str]) -> None:
+    assert [text for _, text in find_texts(words)] == texts
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the meeting is at 3",
+        "The deadline is Thursday 17:00",
+        "the demo is on Friday at noon",
+        "the release is on Tuesday",
+        "the page takes 12 seconds to load",
+        "the query takes 30 seconds",
+        "the build takes 12 minutes, which is too slow",
+        "The bug is in src/app.py",
+        "The failing test is in tests/test_a.py",
+        "the screenshot is at /tmp/x/y.png",
+        "the logo is in the wrong place",
+        "my name is wrong in the footer",
+        "I work on this bug",
+        "I am in Berlin today",
+        "The wiki says retention is 30 days",
+        "the test says it expects 30 but it is actually 14",
+        "the request arrives at the server twice",
+    ],
+)
+def test_appointments_and_remarks_about_the_task_are_no_facts(words: str) -> None:
+    assert find_texts(words) == []

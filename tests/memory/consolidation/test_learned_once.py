@@ -63,3 +63,19 @@ def test_a_limit_is_not_saved_as_a_fact_as_well(tmp_path: Path, messages: tuple[
 )  # fmt: skip
 def test_what_is_known_in_other_words_is_not_saved_again(tmp_path: Path, known: str, message: str, kept: str) -> None:
     assert learn(tmp_path, message, known=known) == [kept]
+
+
+@pytest.mark.parametrize(
+    ("messages", "kept"),
+    [
+        (("My name is Jonas and I work on the checkout team",),
+         ["user fact: I work on the checkout team", "user fact: My name is Jonas"]),
+        (("remember that my name is Jonas",), ["user fact: my name is Jonas"]),
+        (("I work from Lisbon", CONSOLIDATE, "I work from Porto now"), ["user fact: I work from Porto"]),
+        (("remember that my name is Jonas", "no, Jonathan"), ["user fact: my name is Jonathan"]),
+    ],
+)  # fmt: skip
+def test_what_the_user_says_about_themselves_holds_in_all_projects(
+    tmp_path: Path, messages: tuple[str, ...], kept: list[str]
+) -> None:
+    assert learn(tmp_path, *messages) == kept
