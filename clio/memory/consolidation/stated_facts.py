@@ -1,13 +1,15 @@
 """Find facts and decisions in the user's messages of a turn, by rules.
 
-The patterns are the section "facts" of `clio/memory/preferences/languages/en.json`. In other languages only what
-`read_statements` recognizes is found.
+The patterns are the section "facts" of `clio/memory/preferences/languages/en.json`. In other languages, what
+`read_statements` recognizes is found, and plain statements with a value by the rules of `languages/facts.json`.
 """
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct, structs
 
 from clio.memory.consolidation.experiences import (
     QUOTE_CHARS,
@@ -26,9 +28,9 @@ from clio.memory.preferences.foreign_statements import (
 )
 from clio.memory.preferences.own_sentences import FILLER, MAX_SENTENCE, WrittenSentence, read_own_sentences
 from clio.memory.preferences.own_sentences import MAX_CHARS as LOOKED_AT
-from clio.memory.preferences.rule_files import english_rules
+from clio.memory.preferences.rule_files import english_rules, load_rule_file
 from clio.memory.preferences.stated_preferences import TAIL, find_preferences, is_order, is_pointing, list_about_user
-from clio.memory.statement_reader import JUDGEMENTS
+from clio.memory.statement_reader import JUDGEMENTS, find_family, word_tables
 from clio.messages import UserMessage
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
@@ -169,9 +171,13 @@ def read_english_sentences(text: str, max_chars: int = MAX_SENTENCE) -> Iterator
 def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
     """Yield the lasting statements of a message: kind, text, the sentence that contains it, confidence."""
     for language, part in list_foreign_texts(text) if len(text) <= MAX_CHARS else ():
-        for one in read_statements(part, language):
+        read = read_statements(part, language)
+        for one in read:
             if one.kind == "remember" and not CREDENTIAL.search(one.content):
                 yield "fact", one.content, one.quote, EXPLICIT
+        for content, quote in _read_foreign_facts(part, language):
+            if all(one.kind == "correction" or content not in one.quote for one in read):
+                yield "fact", content, quote, CONFIDENCE
     language = detect_language(text)
     ends = text if len(text) <= LOOKED_AT else f"{text[: LOOKED_AT // 2]}\n{text[-LOOKED_AT // 2 :]}"
     noticed = find_preferences(text) if NOTICEABLE.search(ends) else ()
@@ -198,6 +204,65 @@ def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, 
         for part in () if about_user else _split_sentence(said):
             if stating := _classify_sentence(part):
                 yield (*stating, said.text, CONFIDENCE)
+
+
+class _ForeignRules(Struct, frozen=True, kw_only=True):
+    """How a language other than English states facts of a project, each with a value: a name, number, path or host.
+
+    Attributes:
+        lead: words before a statement that are not part of it.
+        states: whole statements. The groups `name` and `tool` are values that may look like any other word.
+        denied: the end of a statement that says what does not hold: ", nicht npm".
+        never: searched anywhere; words of remarks about the task, of doubts, plans, orders and hearsay.
+    """
+
+    lead: str
+    states: tuple[str, ...]
+    denied: str
+    never: str
+
+
+@cache
+def _foreign_rules(language: str) -> tuple[re.Pattern[str], tuple[LazyRegex, ...], re.Pattern[str], re.Pattern[str]]:
+    """Return the compiled rules of a language, in the order of `_ForeignRules`."""
+    raw = load_rule_file("facts", dict[str, msgspec.Raw])
+    rules = msgspec.json.decode(raw[language], type=_ForeignRules)
+    parts = msgspec.json.decode(raw["parts"], type=dict[str, str])
+
+    def fill(text: str) -> str:
+        for _ in range(2):  # a part may contain another one
+            for name, part in parts.items():
+                text = text.replace(f"{{{name}}}", part)
+        return text
+
+    states = tuple(LazyRegex(fill(pattern), re.I) for pattern in rules.states)
+    denied, never = re.compile(fill(rules.denied), re.I), re.compile(rules.never, re.I)
+    return re.compile(rules.lead, re.I), states, denied, never
+
+
+_FOREIGN_AND = re.compile(r",? (?:und|et|y|e) |[,;，；] ?")
+
+
+def _read_foreign_facts(text: str, language: str) -> Iterator[tuple[str, str]]:
+    """Yield what the user's sentences in a language other than English state of the project, with the sentence."""
+    lead, _, denied, _ = _foreign_rules(language)
+    for said in read_own_sentences(re.sub(r"([。！？])(?=\S)", r"\1\n", text), _MAX_SENTENCE):
+        plain = said.text.replace("’", "'").strip(" .。!！")
+        if said.is_question or said.text.lstrip().startswith("¿") or word_tables().doubt.search(plain):
+            continue
+        plain = lead.sub("", denied.sub("", plain))
+        parts = [plain] if _states_foreign_fact(plain, language) else _FOREIGN_AND.split(plain)
+        if all(_states_foreign_fact(part, language) for part in parts):
+            yield from ((make_inert_line(part), said.text) for part in parts)
+
+
+def _states_foreign_fact(text: str, language: str) -> bool:
+    _, states, _, never = _foreign_rules(language)
+    if never.search(text) or CREDENTIAL.search(text):
+        return False
+    found = next((match for pattern in states if (match := pattern.fullmatch(text))), None)
+    tool = found.groupdict().get("tool") if found else None
+    return found is not None and (not tool or bool(find_family(tool.casefold())) or not tool.isalpha())
 
 
 _JOINED = re.compile(r"(?:\s*[,;]\s+(?:and\s+)?|\s+and\s+)(?!.*\bstill\b)", re.I)
