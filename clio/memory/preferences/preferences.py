@@ -81,7 +81,8 @@ def extract_subject(item: str) -> str:
 
 
 _TURN = LazyRegex(
-    r"\b(?:changed my mind|on second thought|inzwischen|mittlerweile|neuerdings|doch lieber|désormais|finalement|plutôt"
+    r"\b(?:changed my mind|on second thought|meinung geändert|anders überlegt|changé d'avis|cambi(?:é|ado) de"
+    r"|mudei de|inzwischen|mittlerweile|neuerdings|doch lieber|désormais|finalement|plutôt"
     r"|ahora|últimamente|mejor|agora|ultimamente|melhor)\b|现在|如今|改|还是|やっぱり|やはり|最近は|今は",
     re.IGNORECASE,
 )

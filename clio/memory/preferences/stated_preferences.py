@@ -549,6 +549,8 @@ def _reword_opinions(whole: Sentence) -> list[Sentence]:
             parts[-1] = parts[-1].replace(end, end, f", but not {part.text[: accepted.end('thing')]}")
             continue
         reworded = _reword_opinion(part, (*_OPINIONS, *_CONTRASTS) if parts else _OPINIONS)
+        if reworded is None and _BARE_OPINION.match(part.masked):
+            part = part.replace(0, 0, "i ")
         if reworded is None and not _OPINION.match(part.masked):
             return []
         has_changed = has_changed or reworded is not None
