@@ -18,10 +18,10 @@ from clio.memory.preferences.foreign_statements import (
     detect_language,
     is_own_english,
     list_foreign_texts,
-    read_lists,
     read_statements,
 )
 from clio.memory.preferences.limits import StatedLimit, find_limits
+from clio.memory.preferences.listed_requests import read_lists
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import (
