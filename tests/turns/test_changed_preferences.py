@@ -76,3 +76,9 @@ def test_a_limit_beside_a_task_leaves_an_earlier_limit_as_it_is(make_harness: Ma
     harness = make_harness([text("Ok.")] * 3)
     assert say(harness, "never touch _re.py", "don't touch setup.py, fix the parser") == ["never touch _re.py"]
     assert list(harness.app.memory.held_limits) == ["don't touch setup.py, fix the parser"]
+
+
+def test_a_complete_statement_to_remember_replaces_only_one_about_its_whole_subject(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+    known, new = "staging listens on port 9090", "the port is 8000 and the host is stg-2"
+    assert say(harness, f"remember that {known}", f"remember that {new}") == sorted((known, new))

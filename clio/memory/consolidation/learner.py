@@ -451,19 +451,25 @@ class Learner:
             correct_values,
             learn_corrected,
         )
+        from clio.memory.statement_parser import announces_change
 
         before = _list_messages(session)[-CONTEXT_MESSAGES:]
         context = "\n".join(one.content for one in before)
         try:
-            by_value = correct_values(self._memory, text, session.id, context)
+            facts = {
+                one.quote: one.content
+                for one in statements.certain
+                if one.kind == "fact" and not announces_change(one.quote)
+            }
+            by_value = correct_values(self._memory, text, session.id, context, facts)
             rules = {one.quote: one.content for one in statements.certain if one.kind == "rule"}
             corrected = {*lifting, *(one.quote for one in by_value)}
-            replaced = apply_corrections(self._memory, text, session.id, context, corrected, rules)
+            replaced = apply_corrections(self._memory, text, session.id, context, corrected, rules, facts)
             done = {one.quote for one in (*by_value, *replaced) if isinstance(one, Replaced) or one.candidates}
             tastes = {one.quote for one in statements.certain if one.kind in ("preference", "dislike")}
             of_preferences = correct_preferences(self._memory, text, session.id, before, done | tastes, rules)
             done |= {one.quote for one in of_preferences}
-            by_value += (*of_preferences, *learn_corrected(self._memory, text, session.id, before, done))
+            by_value += (*of_preferences, *learn_corrected(self._memory, text, session.id, before, done | facts.keys()))
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
             return set(), set()

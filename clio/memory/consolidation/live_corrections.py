@@ -32,6 +32,7 @@ from clio.memory.consolidation.value_corrections import (
 )
 from clio.memory.preferences.limits import find_limits
 from clio.memory.statement_parser import announces_change
+from clio.memory.statement_relation import relate_statements
 from clio.memory.store.record import (
     PROJECT_KINDS,
     SHORT_ID,
@@ -109,6 +110,7 @@ def apply_corrections(
     context: str,
     done: Collection[str] = (),
     rules: Mapping[str, str] = {},
+    facts: Mapping[str, str] = {},
 ) -> "list[Replaced | UnclearCorrection]":
     """Replace the facts, notes and discoveries that the user's message refutes; each correction is one change to undo.
 
@@ -119,6 +121,7 @@ def apply_corrections(
         context: what was said just before, which tells what "it's 9090 now" is about.
         done: sentences of the message that have corrected something already.
         rules: by sentence of the message, the whole rule or limit that it states.
+        facts: by sentence, what it asks to remember; see `correct_values`.
 
     Raises UserError, StorageError, OSError.
     """
@@ -132,13 +135,23 @@ def apply_corrections(
     context = context[-CONTEXT_CHARS:]
     known: dict[str, MemoryRecord] = {}
     matched = match_corrections(corrections, _search(memory, context, known), context)
+    matched = [
+        (one, [stated for stated in refuted if one.quote not in facts or _is_restated(stated.text, facts[one.quote])])
+        for one, refuted in matched
+    ]
     replaced: list[Replaced | UnclearCorrection] = [
         _replace(
             memory, make_replacement(refuted[0].text, one), session, one.quote, [known[stated.id] for stated in refuted]
         )
         for one, refuted in matched
+        if refuted
     ]
     return [*replaced, *_change_preferences(memory, corrections, rules)]
+
+
+def _is_restated(known: str, fact: str) -> bool:
+    """Whether a complete statement gives another value to the whole subject of a known one."""
+    return relate_statements(known, fact) == "supersedes"
 
 
 def _change_preferences(
@@ -224,7 +237,9 @@ class UnclearCorrection(Struct, frozen=True, kw_only=True):
         return _replace(memory, self.contents[0], self.session, self.quote, self.candidates[:1])
 
 
-def correct_values(memory: MemorySystem, text: str, session: str, context: str) -> list[Replaced | UnclearCorrection]:
+def correct_values(
+    memory: MemorySystem, text: str, session: str, context: str, facts: Mapping[str, str] = {}
+) -> list[Replaced | UnclearCorrection]:
     """Replace values of which a sentence says little more than the new one, where it is certain what it corrects.
 
     It is certain if the sentence names the subject or the former value, if the statement is in the conversation just
@@ -232,6 +247,8 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
 
     Args:
         context: see `apply_corrections`.
+        facts: by sentence of the message, what it asks to remember; this is complete, so that "remember that the port
+            is 8000" is not about the port of staging.
 
     Raises UserError, StorageError, OSError.
     """
@@ -249,6 +266,7 @@ def correct_values(memory: MemorySystem, text: str, session: str, context: str) 
             (record, change)
             for record in _keep_related(known.values(), f"{clean} {context}")
             if (change := find_corrected_value(record.content, clean))
+            and (sentence not in facts or _is_restated(record.content, facts[sentence]))
         ]
         if not changes:
             continue
