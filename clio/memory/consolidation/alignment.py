@@ -121,7 +121,7 @@ def align(old: str, sentence: str) -> ValueChange | None:
 
 
 def list_statements(words: Words) -> list[list[Word]]:
-    """Return the words of each clause of a statement that is one for itself, if there are several."""
+    """Return the words of each clause, if a statement has several of at least two words; otherwise an empty list."""
     clauses = [
         [word for word in words.words if begin <= word.start < stop] for begin, stop in split_clauses(words.text)
     ]
@@ -129,9 +129,9 @@ def list_statements(words: Words) -> list[list[Word]]:
 
 
 def _select_clause(mine: Words, said: Words) -> Words:
-    """Return a statement without the clauses that are not about what a sentence begins with: "billing" of two services.
+    """Return the only clause of a statement that has the sentence's first known word; else the whole statement.
 
-    "Orders uses Postgres 15, billing uses MySQL 8" says two things; "billing moved to Postgres 16" changes the second.
+    "Billing moved to Postgres 16" changes the second clause of "orders uses Postgres 15, billing uses MySQL 8".
     """
     clauses = list_statements(mine)
     first = next((word for word in said.words if any(matches(one, word) for one in mine.words)), None)
@@ -241,7 +241,7 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
 def _has_other_predicate(
     mine: Words, theirs: Words, left: Sequence[Word], gone: Sequence[Word], new: Sequence[Word]
 ) -> bool:
-    """Whether a sentence about the subject of a statement lacks what the statement says of it, beside its value.
+    """Whether a sentence names the subject of a statement, but states another property of it.
 
     "Staging uses Redis 6 now" says nothing of "Karl tunes staging", nor of "staging talks to billing over gRPC".
     """
@@ -257,7 +257,7 @@ def _has_other_predicate(
         return False  # "Genevieve triages bugs", "Tobias takes care of bug triage now"
     if any(places) and has_own and mine.relations.isdisjoint(theirs.relations):
         if forms != {"proper"} or "owner" not in theirs.relations:
-            return True  # who does something, and what something has
+            return True  # one tells who does something, the other what something has
     elif repeated.isdisjoint(subject) or not repeated.isdisjoint(parsed.value):
         return False  # "make release now" of "we deploy with make ship"; "the prefix is QZ" of "… with the prefix RX"
     elif forms in ({"name"}, {"version"}) or (forms == {"number"} and gone[-1].unit == new[-1].unit):

@@ -121,7 +121,7 @@ def apply_corrections(
         context: what was said just before, which tells what "it's 9090 now" is about.
         done: sentences of the message that have corrected something already.
         rules: by sentence of the message, the whole rule or limit that it states.
-        facts: by sentence, what it asks to remember; see `correct_values`.
+        facts: by sentence, the complete statement that it asks to remember; see `correct_values`.
 
     Raises UserError, StorageError, OSError.
     """
@@ -136,7 +136,14 @@ def apply_corrections(
     known: dict[str, MemoryRecord] = {}
     matched = match_corrections(corrections, _search(memory, context, known), context)
     matched = [
-        (one, [stated for stated in refuted if one.quote not in facts or _is_restated(stated.text, facts[one.quote])])
+        (
+            one,
+            [
+                stated
+                for stated in refuted
+                if one.quote not in facts or _gives_other_value(stated.text, facts[one.quote])
+            ],
+        )
         for one, refuted in matched
     ]
     replaced: list[Replaced | UnclearCorrection] = [
@@ -149,7 +156,7 @@ def apply_corrections(
     return [*replaced, *_change_preferences(memory, corrections, rules)]
 
 
-def _is_restated(known: str, fact: str) -> bool:
+def _gives_other_value(known: str, fact: str) -> bool:
     """Whether a complete statement gives another value to the whole subject of a known one."""
     return relate_statements(known, fact) == "supersedes"
 
@@ -247,8 +254,8 @@ def correct_values(
 
     Args:
         context: see `apply_corrections`.
-        facts: by sentence of the message, what it asks to remember; this is complete, so that "remember that the port
-            is 8000" is not about the port of staging.
+        facts: by sentence of the message, the complete statement that it asks to remember. It replaces only a memory
+            about its whole subject: "remember that the port is 8000" does not change the port of staging.
 
     Raises UserError, StorageError, OSError.
     """
@@ -266,7 +273,7 @@ def correct_values(
             (record, change)
             for record in _keep_related(known.values(), f"{clean} {context}")
             if (change := find_corrected_value(record.content, clean))
-            and (sentence not in facts or _is_restated(record.content, facts[sentence]))
+            and (sentence not in facts or _gives_other_value(record.content, facts[sentence]))
         ]
         if not changes:
             continue

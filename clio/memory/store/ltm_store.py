@@ -758,5 +758,5 @@ def _sanitize_import(raw: Json, provenance: Provenance, now: float) -> Json:
     if TRUST[source.asserted_by] > TRUST[provenance.asserted_by]:
         source = msgspec.structs.replace(source, asserted_by=provenance.asserted_by)
     raw["provenance"] = msgspec.to_builtins(source)
-    raw.pop("confirmations", None)  # of sessions that nobody here can look at
+    raw.pop("confirmations", None)  # their sessions are on another machine
     return raw
