@@ -290,9 +290,10 @@ def _make_option_error(name: str, valued: Collection[str]) -> UsageError:
     return UsageError(tr("There is no option {name!r} here; {suggest_name}", name=name, suggest_name=hint))
 
 
-def strip_quotes(word: str) -> str:
-    """Return a word without the quotes around it."""
-    return parse_options(word).text if word[:1] in ("'", '"') else word
+def strip_quotes(text: str) -> str:
+    """Return a text without the quotes around all of it; two quoted words stay as they are."""
+    token = _TOKEN.fullmatch(text)
+    return _unquote_token(token) if token else text
 
 
 def parse_number(raw: str, option: str, *, low: float, high: float) -> float:

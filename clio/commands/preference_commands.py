@@ -27,7 +27,7 @@ from clio.commands.memory.memory_text import (
 )
 from clio.config.paths import home_config
 from clio.config.yaml_edit import store_setting
-from clio.errors import ClioError, UsageError
+from clio.errors import ClioError, UsageError, UserError
 from clio.memory.preferences.preferences import (
     DEFAULT_TOP,
     Fading,
@@ -646,12 +646,11 @@ def _note_limit(ctx: CommandContext, done: Saved) -> str:
 
 
 def _complete_id(ctx: CommandContext, word: str) -> str:
-    """Return the id for the end of an id; the word itself if there is none."""
-    known = [record.record.id for record in ctx.memory.preferences.all()]
-    wanted = word.lower()
-    # Shorter ends would match by chance; the tables show eight characters.
-    matching = [id for id in known if id == wanted or (len(wanted) >= 4 and id.endswith(wanted))]
-    return matching[0] if len(matching) == 1 else word
+    """Return the id of the preference that a shortened id or a text names; the word itself if there is none."""
+    try:
+        return ctx.memory.preferences.find(word).id
+    except UserError:
+        return word
 
 
 def _clean(ctx: CommandContext, text: str | None) -> str | None:

@@ -74,6 +74,11 @@ def some_of_each_kind(harness: Harness) -> dict[str, str]:
         ("solution f() -> int fails => annotate", {"text": "f() -> int fails", "solution": "annotate"}),
         ("failure W => P", {"text": "W", "solution": "P"}),
         ("failure W", {"text": "W", "solution": ""}),
+        # A shell needs quotes around each side and step; the text does not.
+        ("solution 'E: no '\"'\"'x'\"'\"'' => \"it's S\"", {"text": "E: no 'x'", "solution": "it's S"}),
+        ("solution 'a' and 'b' => S", {"text": "'a' and 'b'", "solution": "S"}),
+        ("failure 'W w' => 'P p'", {"text": "W w", "solution": "P p"}),
+        ("workflow 'make test' -> 'make ship'", {"steps": ["make test", "make ship"]}),
         ("workflow lint, type, test", {"steps": ["lint", "type", "test"], "text": "lint → type → test"}),
         ("workflow a -> b, c -> d", {"steps": ["a", "b, c", "d"]}),
         ("workflow ci: lint, test", {"text": "ci", "steps": ["lint", "test"]}),
@@ -183,7 +188,7 @@ def test_an_id_may_be_shortened_and_similar_ones_are_suggested(harness: Harness)
 def test_the_list_is_grouped_by_kind(harness: Harness) -> None:
     ids = some_of_each_kind(harness)
     result = ok(harness, "/memory")
-    assert result.text == "6 memories. Examples: = unchanged."
+    assert result.text == "6 memories. Files: = unchanged."
     assert [(row[0], row[1]) for row in rows(result)] == [
         (id, "fact" if kind == "discovery" else kind) for kind, id in ids.items()
     ]
@@ -192,7 +197,7 @@ def test_the_list_is_grouped_by_kind(harness: Harness) -> None:
     assert rows(ok(harness, "/memory list patterns"))[0][-1] == "≠"
     (harness.loaded.project / "a.py").unlink()
     listing = ok(harness, "/memory list code_patterns")
-    assert (listing.text, rows(listing)[0][-1]) == ("1 memory. Examples: ✗ gone.", "✗")
+    assert (listing.text, rows(listing)[0][-1]) == ("1 memory. Files: ✗ missing.", "✗")
     assert data(harness, "/memory list pattern")["entries"][0]["freshness"] == "gone"
     run_command(harness, "/note set plan first this")
     assert rows(ok(harness, "/memory list"))[-1][:3] == ("plan", "keyed note", "first this")
@@ -210,6 +215,8 @@ def test_the_list_and_the_history_name_a_hard_limit_as_such(harness: Harness) ->
     [row] = rows(ok(harness, "/memory list"))
     assert row[2] == "our line length is 100 (hard limit)"
     assert "hard limit" in str(ok(harness, f"/memory history {row[0]}"))
+    ok(harness, "/prefs add mocks --score 2")
+    assert rows(ok(harness, "/memory list"))[0][2] == "mocks (disliked, 2 of 10)"
 
 
 def test_the_list_has_every_kind_and_can_be_filtered_by_kind_and_scope(harness: Harness) -> None:
@@ -227,7 +234,7 @@ def test_the_list_has_every_kind_and_can_be_filtered_by_kind_and_scope(harness: 
         ("fact", "staging listens on 5433", "project"),
         ("fact", "tests run with make test", "project"),
         ("rule", "be kind", "project"),
-        ("preference", "I prefer tabs (9 of 10)", "user"),
+        ("preference", "I prefer tabs (liked, 9 of 10)", "user"),
         ("event", "released on Friday", "user"),
         ("note", "the office cat is called Miso", "project"),
         ("keyed note", "Steps: first this", "project"),
@@ -255,12 +262,21 @@ def test_a_long_list_shows_some_of_each_kind_and_says_so(harness: Harness) -> No
     facts = [MemoryDraft(kind="discovery", content=f"fact number {number}") for number in range(60)]
     learned_before(harness, 1, *facts, MemoryDraft(kind="rule", content="be kind"))
     result = ok(harness, "/memory list")
-    assert [row[1] for row in rows(result)] == ["fact"] * 20 + ["rule"]
-    assert mentions(result.text, "61 memories", "21", "`/memory list --all`")
+    assert [row[1] for row in rows(result)] == ["fact"] * 39 + ["rule"]
+    assert mentions(result.text, "61 memories", "40 shown", "39 of each kind", "`/memory list --all`")
     assert len(data(harness, "/memory list")["entries"]) == 61
     assert len(rows(ok(harness, "/memory list --all"))) == 61
     one = ok(harness, "/memory list discoveries")
     assert (len(rows(one)), "`/memory list discoveries --all`" in one.text) == (40, True)
+
+
+def test_a_long_list_shows_as_many_of_each_kind_as_fit(harness: Harness) -> None:
+    facts = [MemoryDraft(kind="discovery", content=f"fact number {number}") for number in range(30)]
+    rules = [MemoryDraft(kind="rule", content=f"rule number {number}") for number in range(30)]
+    learned_before(harness, 1, *facts, *rules, MemoryDraft(kind="pattern", content="names are nouns"))
+    result = ok(harness, "/memory list")
+    assert [row[1] for row in rows(result)] == ["fact"] * 19 + ["pattern"] + ["rule"] * 19
+    assert "at most 19 of each kind" in result.text
 
 
 def test_no_line_is_wider_than_the_terminal(harness: Harness) -> None:

@@ -48,7 +48,7 @@ def offered(harness: Harness, typed: str) -> list[str]:
 def test_everything_is_exported_to_one_file(harness: Harness, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     result = ok(harness, f"/memory export {path}")
-    assert mentions(result.text, "2 project memories", "1 user memory", "1 note")
+    assert mentions(result.text, "2 project memories", "1 user memory", "1 keyed note")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert (document["schema"], document["version"], document["head"]["project"]) == ("clio.memory", 1, "one")
     assert path.stat().st_mode & 0o777 == 0o600
@@ -171,7 +171,7 @@ def test_a_wipe_lists_what_it_removes_and_asks_for_the_scopes_name(harness: Harn
     assert [row[:2] for row in shown.table.rows] == [
         ("facts, events and notes of the project", "1"),
         ("facts, solutions and rules of the project", "1"),
-        ("notes", "1"),
+        ("keyed notes", "1"),
         ("change log of the project", "3"),
     ]
     assert ok(harness, "/memory wipe --scope all --dry-run").follow_up is None

@@ -56,9 +56,10 @@ def test_every_kind_of_memory_is_collected(harness: Harness, tmp_path: Path) -> 
     assert (find(harness, "Penguins")["state"], find(harness, "Penguins")["because"]) == ("archived", "forgotten")
     assert (find(harness, "quokka")["kind"], find(harness, "quokka")["scope"]) == ("limit", "user")
     assert find(harness, "short answers")["kind"] == "preference"
-    assert (find(harness, "On Friday")["id"], find(harness, "On Friday")["kind"]) == ("plan", "note")
+    assert (find(harness, "On Friday")["id"], find(harness, "On Friday")["kind"]) == ("plan", "keyed note")
     changes = {(change["what"], change["text"]) for change in collect_memory(harness)["changes"]}
     assert {("superseded", "The server listens on port 9090"), ("archived", "Penguins sign the releases")} <= changes
+    assert ("learned", "short answers (liked, 9 of 10)") in changes
 
 
 def test_an_edited_entry_has_its_earlier_version(harness: Harness) -> None:

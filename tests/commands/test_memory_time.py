@@ -53,7 +53,7 @@ def test_history_of_a_preference_shows_its_scores(harness: Harness) -> None:
         ok(harness, f"/prefs add tabs --score {score}")
     id = harness.memory.preferences.find("tabs").id
     assert [(row[1], row[3]) for row in rows(harness, f"/memory history {id}")] == [
-        ("tabs (5.4 of 10)", ""), ("tabs (9 of 10)", "reinforced"),
+        ("tabs (neutral, 5.4 of 10)", ""), ("tabs (liked, 9 of 10)", "reinforced"),
     ]  # fmt: skip
 
 

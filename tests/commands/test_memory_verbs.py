@@ -171,7 +171,7 @@ def test_files_of_a_fact_are_listed_and_sent_to_the_model(harness: Harness) -> N
     id = keep(harness, "The gateway port stands in the module --type fact --example a.py --example missing.py")
     listed = ok(harness, "/memory list")
     assert listed.table is not None
-    assert (listed.table.rows[0][-1], "✗ gone" in listed.text) == ("✗", True)
+    assert (listed.table.rows[0][-1], "✗ missing" in listed.text) == ("✗", True)
     shown = ok(harness, f"/memory show {id}").table
     assert shown is not None
     assert ("example", "a.py") in shown.rows and ("example", "missing.py") in shown.rows
@@ -398,7 +398,7 @@ def test_the_archive_names_the_scope_of_each_memory(harness: Harness) -> None:
     assert table is not None
     assert {row[2]: row[3] for row in table.rows} == {
         "The server listens on port 8080": "project",
-        "likes tabs (9 of 10)": "user",
+        "likes tabs (liked, 9 of 10)": "user",
     }
     [listed] = data(harness, "/memory list archive --scope user")["archived"]
     assert (listed["content"], listed["scope"]) == ("likes tabs", "user")
@@ -423,7 +423,7 @@ def test_a_memory_whose_files_are_all_missing_is_marked_in_the_list(harness: Har
     ok(harness, f"{command} --example nope.md --example src/nope.py the port is 80")
     ok(harness, f"{command} --example https://example.com/a.md the host is alpha")
     listed = ok(harness, "/memory list")
-    assert listed.table is not None and "✗ gone" in listed.text
+    assert listed.table is not None and "✗ missing" in listed.text
     assert {row[2]: "✗" in row[-1] for row in listed.table.rows} == {"the port is 80": True, "the host is alpha": False}
 
 

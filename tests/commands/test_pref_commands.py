@@ -115,6 +115,12 @@ def test_json_has_the_fields_of_the_specification_of_preferences(harness: Harnes
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", entry["added_at"])
 
 
+def test_preferences_are_confirmed_by_their_text_too(harness: Harness) -> None:
+    ok(harness, "/prefs add concise code")
+    id = data(harness, "/prefs show concise code")["id"]
+    assert data(harness, "/prefs apply 'concise code'") == [{"id": id, "status": "cooldown"}]
+
+
 def test_confirming_only_unknown_preferences_is_refused(harness: Harness) -> None:
     ok(harness, "/prefs add tabs")
     assert "no preference '3'" in refused(harness, "/prefs apply 3 8")

@@ -81,6 +81,17 @@ def test_a_rule_is_saved_in_a_one_shot_run_too_and_reported_on_stderr(place: Pla
     assert "always run make lint" in str(server.requests[-1].body)
 
 
+def test_the_report_says_whether_what_was_saved_is_liked(place: Place, server: ChatServer) -> None:
+    server.add(text("Understood."), text("Yes."))
+    with place.clio(columns=100, lines=40) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("too verbose")
+        clio.wait_for("Saved to user memory: verbose answers (disliked) · /memory undo")
+        clio.wait_for("Understood.")
+        clio.line("I prefer early returns")
+        clio.wait_for("Saved to user memory: prefer early returns (liked) · /memory undo")
+
+
 def test_with_auto_remember_off_nothing_is_saved(place: Place, server: ChatServer) -> None:
     (place.home / ".clio" / "config.yaml").write_text("notice: false\n", encoding="utf-8")
     server.add(text("Understood."))

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from clio.commands.arguments import (
     parse_number,
+    strip_quotes,
     suggest_name,
 )
 from clio.errors import UsageError, UserError
@@ -84,11 +85,14 @@ _REQUIRED_PARTS: dict[Kind, str] = {"solution": mark("the error and its solution
 
 
 def _split_at_arrow(text: str) -> tuple[str, str]:
-    """Return the text before and after the first arrow; "=>" takes precedence: errors may contain the others."""
+    """Return the text before and after the first arrow; "=>" takes precedence: errors may contain the others.
+
+    Each part loses the quotes around all of it: in a shell it has to be quoted.
+    """
     for arrow in _ARROWS:
         if found := arrow.search(text):
-            return text[: found.start()].strip(), text[found.end() :].strip()
-    return text.strip(), ""
+            return strip_quotes(text[: found.start()].strip()), strip_quotes(text[found.end() :].strip())
+    return strip_quotes(text.strip()), ""
 
 
 def _parse_workflow(text: str) -> Fields:
@@ -104,7 +108,7 @@ def _split_steps(text: str) -> tuple[str, ...]:
     """Return the steps between arrows, or between commas if there is no arrow."""
     for arrow in _ARROWS:
         if arrow.search(text):
-            return tuple(step.strip() for step in arrow.split(text) if step.strip())
+            return tuple(strip_quotes(step.strip()) for step in arrow.split(text) if step.strip())
     return tuple(step.strip() for step in text.split(",") if step.strip())
 
 

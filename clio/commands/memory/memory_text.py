@@ -40,7 +40,7 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
 from clio.text.fuzzy import find_nearest_name
-from clio.text.scoring import HARD_LIMIT_SCORE
+from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
 from clio.text.translation import mark, tr
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ FRESHNESS_LABELS: dict[Freshness, str] = {
     "unbound": "",
     "fresh": "unchanged",
     "drifted": mark("changed since"),
-    "gone": "gone",
+    "gone": mark("missing"),
 }
 AUTHOR_LABELS = {"user": "you", "model": mark("the model"), "tool": "a tool", "unknown": "unknown"}
 _LONG_AUTHOR_LABELS = {
@@ -236,10 +236,12 @@ def make_row(record: MemoryRecord, scope: Scope = "project", freshness: Freshnes
 
 
 def add_score(text: str, score: float | None) -> str:
-    """Return the text of a preference with its score, which says whether it is liked or disliked; or "hard limit"."""
-    if score is not None and score <= HARD_LIMIT_SCORE:
+    """Return the text of a preference with "hard limit", or with whether it is liked and its score."""
+    if score is None:
+        return text
+    if score <= HARD_LIMIT_SCORE:
         return tr("{text} (hard limit)", text=text)
-    return text if score is None else tr("{text} ({score:g} of 10)", text=text, score=score)
+    return tr("{text} ({liking}, {score:g} of 10)", text=text, liking=tr(describe_score(score)), score=score)
 
 
 def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
@@ -269,9 +271,9 @@ def explain_marks(marks: str) -> str:
     explained = [
         f"{mark} {tr(FRESHNESS_LABELS[state])}" for state, mark in FRESHNESS_MARKS.items() if mark and mark in marks
     ]
-    examples = tr("Examples: {explained}.", explained=", ".join(explained)) if explained else ""
+    files = tr("Files: {explained}.", explained=", ".join(explained)) if explained else ""
     trust = ", ".join(f"{mark} {tr(text)}" for mark, text in _TRUST_LABELS.items() if mark in marks)
-    return " ".join(filter(None, (examples, tr("Trust: {trust}.", trust=trust) if trust else "")))
+    return " ".join(filter(None, (files, tr("Trust: {trust}.", trust=trust) if trust else "")))
 
 
 _TRUST_LABELS = {"✓": mark("confirmed by two sessions or people"), "?": "unverified"}

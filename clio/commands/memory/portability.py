@@ -25,6 +25,7 @@ from clio.commands.command import (
 )
 from clio.commands.memory.edits import parse_scope
 from clio.commands.memory.memory_text import (
+    add_score,
     describe_author,
     describe_foreign_memory,
     label_foreign_memory,
@@ -59,7 +60,7 @@ from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, mer
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.ltm_store import read_imported_document
 from clio.memory.store.memory_store import SCOPES
-from clio.memory.store.record import PROJECT_KINDS, TYPED_KINDS, MemoryRecord, Provenance
+from clio.memory.store.record import KEYED_NOTE, PROJECT_KINDS, TYPED_KINDS, MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import Version
 from clio.sessions.state import SessionInfo
@@ -71,7 +72,7 @@ WHAT = {
     "all": mark("all memory"),
     "knowledge": mark("project memory, as an ltm.json"),
     "memories": mark("facts, events, notes, preferences"),
-    "notes": mark("the notes by their keys"),
+    "notes": mark("keyed notes"),
     "scenarios": mark("your task types"),
     "styles": mark("ratings of styles, and your own styles"),
     "feedback": mark("ratings of answers"),
@@ -128,7 +129,7 @@ def get_memory_paths(ctx: CommandContext) -> MemoryPaths:
 
 
 def format_bundle_counts(counts: dict[str, int]) -> str:
-    """Format counts, such as "12 project memories, 3 notes". The two files of project memory are counted together."""
+    """Format counts: "12 project memories, 3 keyed notes". The two files of project memory are counted together."""
 
     def add(*names: str) -> int:
         return sum(counts.get(name, 0) for name in names)
@@ -142,7 +143,7 @@ def format_bundle_counts(counts: dict[str, int]) -> str:
         (user, tr_count(user, "user memory")),
         (add("user_replaced"), tr("{count:,} replaced", count=add("user_replaced"))),
         (add("user_archived"), tr("{count:,} archived", count=add("user_archived"))),
-        (add("notes"), tr_count(add("notes"), "note")),
+        (add("notes"), tr_count(add("notes"), "keyed note")),
         (styles, tr_count(styles, "own style")),
         (ratings, tr_count(ratings, "line of feedback", "lines of feedback")),
     )
@@ -718,12 +719,13 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     for note in memory.store.notes():
         add(note, "project", "live")
     found.sort(key=lambda one: (_STATES.index(one["state"]), -one["confirmed"]))
-    changes = [
-        {name: getattr(change, name) for name in ("at", "what", "kind", "id", "text", "before", "by", "because")}
+    changes: list[dict[str, Any]] = [
+        {name: getattr(change, name) for name in ("at", "what", "kind", "id", "before", "by", "because")}
+        | {"text": add_score(change.text, change.score)}
         for change in memory.store.changes()
     ]
     changes += [
-        {"at": one["created"], "what": "stored", "kind": "note", "id": one["id"], "text": one["text"]}
+        {"at": one["created"], "what": "stored", "kind": KEYED_NOTE, "id": one["id"], "text": one["text"]}
         | {"before": "", "by": "", "because": ""}
         for one in found
         if one["is_named"]
@@ -735,7 +737,7 @@ def _make_record_data(ctx: CommandContext, record: MemoryRecord, sessions: dict[
     session = record.provenance.session if record.provenance else ""
     return {
         "id": record.id,
-        "kind": "limit" if record.is_limit else record.kind,
+        "kind": KEYED_NOTE if record.key else "limit" if record.is_limit else record.kind,
         "is_named": bool(record.key),
         "text": _format_text(record),
         "by": describe_author(record),

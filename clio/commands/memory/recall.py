@@ -427,18 +427,19 @@ def show_recall_reasons(ctx: CommandContext, argument: str) -> CommandResult:
 def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
     """Show the memories of the last turn with source, reason, signals and tokens, and those the limits cut.
 
-    Shows at most one screen; memories of this turn come before those of the system prompt. `--json` shows all of them.
+    Shows at most one screen; what matched the message comes before preferences and the system prompt. `--json` shows
+    all of them.
     """
     data = msgspec.to_builtins(report)
     asked = f"“{report.question}”" if report.question else tr("the last turn")
-    task_type = f" ({report.scenario})" if report.scenario else ""
+    task_type = tr(" (task type: {name})", name=report.scenario) if report.scenario else ""
     if not report.items:
         return CommandResult(
             text=tr("No memories were used for {asked}{task_type}.", asked=quote_code(asked), task_type=task_type),
             data=data,
         )
     ratio = _get_token_ratio(ctx, report.session)
-    used = sorted((item for item in report.items if item.included), key=lambda item: item.source == "knowledge")
+    used = sorted((item for item in report.items if item.included), key=_get_source_rank)
     # Memories cut by limits come before those that the request already contains: the model lacks only the former.
     cut = sorted((item for item in report.items if not item.included), key=lambda item: item.is_redundant)
     by_limits = sum(item.count for item in cut if not item.is_redundant)
@@ -492,6 +493,10 @@ def _get_token_ratio(ctx: CommandContext, session_id: str) -> float:
         return ctx.memory.earlier_session(session_id).token_ratio or DEFAULT_RATIO
     except (ClioError, OSError):
         return DEFAULT_RATIO
+
+
+def _get_source_rank(item: WhyItem) -> int:
+    return {"preference": 1, "knowledge": 2}.get(item.source, 0)
 
 
 def _scale_tokens(items: Sequence[WhyItem], ratio: float) -> int:
@@ -548,10 +553,10 @@ def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ..
 _SOURCE_NAMES = {"knowledge": "project"}
 """How the table names the sources of `WhyItem`; knowledge is the project memory in the system prompt."""
 
-_SCORES = ("rank", "weight", "confidence", "score")
-"""The signals shown as score of recalled memories, preferences, project memories and hard limits, in this order."""
+_SCORES = ("rank", "weight", "confidence")
+"""The signals shown as score of recalled memories, preferences and project memories, in this order."""
 
-_SHOWN_SIGNALS = ("evidence", "strength", "distance", "seed_score")
+_SHOWN_SIGNALS = ("evidence", "strength", "distance")
 """The signals shown in the table; `--json` has all of them."""
 
 

@@ -3,7 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from itertools import groupby, islice
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -129,12 +130,19 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
     listed = sorted([*rows, *map(make_row, notes)], key=lambda one: (_LABELS.index(english(one.kind)), -one.at))
     if not listed:
         return CommandResult(text=_describe_empty_list(kinds, bool(known or all_notes)), data=data)
-    shown = listed if "--all" in given.options else _limit_rows(listed)
+    of_each = len(listed) if "--all" in given.options else _limit_of_each_kind(listed)
+    shown = [one for _, group in groupby(listed, key=attrgetter("kind")) for one in islice(group, of_each)]
     count = tr_count(len(listed), "memory")
     command = f"/memory list{' ' + join_arguments(named) if named else ''}"
     command += f"{f' --scope {scope}' if scope else ''} --all"
     parts = [
-        tr("{count}, {count2} shown; `{command}` shows all.", count=count, count2=len(shown), command=command)
+        tr(
+            "{count}, {count2} shown, at most {of_each} of each kind; `{command}` shows all.",
+            count=count,
+            count2=len(shown),
+            of_each=of_each,
+            command=command,
+        )
         if len(shown) < len(listed)
         else f"{count}.",
         explain_marks("".join(one.mark for one in shown)),
@@ -276,16 +284,10 @@ def _list_archive(ctx: CommandContext, scope: Scope | None, kinds: Sequence[str]
     return CommandResult(text=text, table=make_memory_table(rows, now=time.time()), data=data)
 
 
-def _limit_rows(listed: Sequence[ListedMemory]) -> list[ListedMemory]:
-    """Return at most `MAX_LISTED` rows: if there are more, the same number of each kind."""
-    if len(listed) <= MAX_LISTED:
-        return list(listed)
-    by_kind: dict[str, list[ListedMemory]] = {}
-    for one in listed:
-        by_kind.setdefault(one.kind, []).append(one)
-    # The same number of each kind, or hundreds of facts would hide the few rules.
-    each = MAX_LISTED // len(by_kind)
-    return [one for group in by_kind.values() for one in group[:each]]
+def _limit_of_each_kind(listed: Sequence[ListedMemory]) -> int:
+    """Return how many rows of each kind are shown: as many as fit `MAX_LISTED` rows, so that no kind hides another."""
+    counts = Counter(one.kind for one in listed).values()
+    return max(each for each in range(1, MAX_LISTED + 1) if sum(min(count, each) for count in counts) <= MAX_LISTED)
 
 
 def _parse_several_kinds(words: Sequence[str]) -> tuple[str, ...]:

@@ -343,8 +343,7 @@ def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> 
     )
     record, before = saved.record, saved.other
     now = record.score if record.score is not None else score
-    opinion = describe_score(now) if one.kind in ("dislike", "preference") else "preference"
-    kind = "hard limit" if now <= HARD_LIMIT_SCORE else "rule" if explicit else opinion
+    kind = "hard limit" if now <= HARD_LIMIT_SCORE else "rule" if explicit else describe_score(now)
     where = tr(", for {scenario}", scenario=one.scenario) if one.scenario else ""
     is_other = before is not None and before.content.casefold() != record.content.casefold()
     instead = tr(", instead of “{content}”", content=before.content) if before and is_other else ""

@@ -102,7 +102,7 @@ def list_file_sets(paths: MemoryPaths, scopes: Iterable[WipeScope]) -> tuple[Dat
                 names=("ltm.*", "ltm"),
                 lock="ltm.json.lock",
             ),
-            DataFileSet(kind="notes", what="notes", folder=paths.notes, names=("*",)),
+            DataFileSet(kind="notes", what=tr("keyed notes"), folder=paths.notes, names=("*",)),
             _make_document_set(
                 project, "documents", tr("list of documents you added (not the files)"), "documents.json"
             ),

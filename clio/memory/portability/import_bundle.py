@@ -455,7 +455,7 @@ def _merge_notes(setup: ImportSetup, notes: Sequence[Note]) -> ImportCounts:
             except ValueError:
                 outcome = "unusable"
         counts[outcome] += 1
-    return ImportCounts(section="notes", scope="project", what="notes", **counts)
+    return ImportCounts(section="notes", scope="project", what=mark("keyed notes"), **counts)
 
 
 def _merge_task_types(setup: ImportSetup, text: str) -> ImportCounts:

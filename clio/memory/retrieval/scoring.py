@@ -629,7 +629,7 @@ def list_reasons(item: Scored) -> Iterator[Reason]:
         yield Reason("rank", round(item.rank, 4), mark("by rank within each source"))
     if item.also:
         first = item.also[0].title or item.also[0].session[:8]
-        text = mark("also in “{first}” and in {count} more") if len(item.also) > 1 else mark("also in “{first}”")
+        text = mark("also in “{first}” and {count} more") if len(item.also) > 1 else mark("also in “{first}”")
         yield Reason("same", float(len(item.also)), text, {"first": first, "count": len(item.also) - 1})
 
 
