@@ -14,7 +14,7 @@ from clio.text.translation import get_language, mark, tr, tr_count
 _FILE_STATES = {
     "fresh": mark("unchanged"),
     "drifted": mark("changed"),
-    "gone": mark("gone"),
+    "gone": mark("missing"),
     "unbound": mark("not compared"),
 }
 _STATES = {
@@ -139,7 +139,8 @@ def _list_facts(memory: Mapping[str, Any]) -> Iterator[str]:
         yield tr("importance {memory:.0%}", memory=memory["importance"])
     if memory["created"] and not memory["is_named"]:
         yield tr("learned {time}", time=_render_time(memory["created"]))
-    if memory["confirmed"] and (memory["is_named"] or memory["confirmed"] != memory["created"]):
+    is_later = format_minute(memory["confirmed"] or 0) != format_minute(memory["created"] or 0)
+    if memory["confirmed"] and (memory["is_named"] or is_later):
         yield f"{tr('saved') if memory['is_named'] else tr('confirmed')} {_render_time(memory['confirmed'])}"
     if memory["times"] > 1:
         yield tr("stated {memory:,} times", memory=memory["times"])

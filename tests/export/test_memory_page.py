@@ -188,6 +188,16 @@ def test_search_and_filters_narrow_the_list(browser: Browser, tmp_path: Path) ->
     assert len(list_shown(browser)) == 4
 
 
+def test_the_number_of_hits_leaves_the_filters_of_a_narrow_window_their_width(browser: Browser, tmp_path: Path) -> None:
+    widths = "[...document.querySelectorAll('.tools select')].map(select => select.offsetWidth)"
+    browser.open(write(tmp_path, render(*SHOP)), width=390)
+    before = browser.run(widths)
+    browser.run("document.getElementById('find').focus()")
+    browser.type("cents")
+    assert browser.run("document.getElementById('hits').textContent") == "1 of 4"
+    assert browser.run(widths) == before
+
+
 def test_the_page_is_readable_without_scripts(browser: Browser, tmp_path: Path) -> None:
     page = write(tmp_path, render(*SHOP))
     browser.open(page, script=False)
@@ -228,6 +238,15 @@ def test_kinds_and_trust_have_the_names_used_in_lists() -> None:
     assert '<span class="kind">fact</span>' in page
     assert '<span class="badge confirmed">confirmed in 2 sessions</span>' in page
     assert '<span class="badge">unverified</span>' in page
+
+
+def test_a_keyed_note_is_no_note_and_a_confirmation_in_the_same_minute_is_not_repeated() -> None:
+    page = render(
+        make_memory("first this", id="plan", kind="keyed note", is_named=True), make_memory("x", confirmed=START + 1)
+    )
+    assert '<span class="kind">keyed note</span>' in page
+    assert "confirmed" not in page.rpartition("<main")[2]
+    assert "confirmed" in render(make_memory("x", confirmed=START + 90)).rpartition("<main")[2]
 
 
 def test_thousands_of_memories_open_quickly(browser: Browser, tmp_path: Path) -> None:
