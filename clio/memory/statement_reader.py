@@ -171,7 +171,7 @@ class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         linking: words that say nothing of a subject or a value.
-        relations: words that tell how a value belongs to its subject, by the kind of relation.
+        relations: words that tell how a value belongs to its subject, by the kind of relation, or the kinds it may be.
         generic: nouns that only one of two statements about one thing may have.
         units: units behind a number, by what they measure.
         fillers: words of a conversation that say nothing of what it is about.
@@ -589,7 +589,7 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
     for pattern, word in tables.canonical:
         text = pattern.sub(lambda found, word=word: word.ljust(len(found[0]))[: len(found[0])], text)
     dropped = tables.dropped_cjk.findall(text)
-    relations.update(filter(None, map(tables.relations.get, dropped)))
+    relations.update(" ".join(tables.relations.get(word, "") for word in dropped).split())
     has_noun = not tables.nouns.isdisjoint(dropped)
     is_cleft = not tables.clefts.isdisjoint(dropped) or not {"由", "的"}.isdisjoint(dropped)
     text = tables.dropped_cjk.sub(_blank, text)
@@ -629,7 +629,7 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
         elif folded in tables.units and words and words[-1].form == "number" and not words[-1].unit:
             words[-1] = structs.replace(words[-1], unit=tables.units[folded], whole=end)
         elif kind := tables.relations.get(folded):
-            relations.add(kind)
+            relations.update(kind.split())
         else:
             words.append(_make_word(text[start:end], start, end))
     return Words(
@@ -811,7 +811,17 @@ def has_article(word: Word, text: str) -> bool:
 def have_other_relation(one: Words, other: Words) -> bool:
     """Whether the values belong to their subjects in ways that exclude each other: a name and a place."""
     mine, theirs = (words.relations - {"handle"} for words in (one, other))  # by a person, or with a tool
-    return bool(mine and theirs and mine.isdisjoint(theirs) and {"name", "owner"} & (mine | theirs))
+    return bool(mine and theirs and mine.isdisjoint(theirs) and {"name", *ROLES} & (mine | theirs))
+
+
+ROLES = frozenset("owner maintainer leader manager contact".split())
+"""What a person is to a thing: "Ann owns the parser", "Bob maintains the parser" are two facts."""
+
+
+def have_other_roles(one: Words, other: Words) -> bool:
+    """Whether two statements say what different roles people have."""
+    mine, theirs = one.relations & ROLES, other.relations & ROLES
+    return bool(mine and theirs) and mine.isdisjoint(theirs)
 
 
 def is_light(word: str) -> bool:

@@ -58,6 +58,7 @@ from clio.memory.statement_reader import (
     find_implied,
     has_article,
     have_other_relation,
+    have_other_roles,
     is_bound,
     is_generic,
     matches,
@@ -158,7 +159,11 @@ def _relate_sentences(old: str, new: str) -> Relation:
         return "same"
     relation = _relate_parsed(one, other, similarity)
     names_former = bool(other.former) or other.is_revoked
-    if relation == "supersedes" and not names_former and _is_other_property(old, new):
+    if (
+        relation == "supersedes"
+        and not names_former
+        and (have_other_roles(*map(read_statement_words, (old, new))) or _is_other_property(old, new))
+    ):
         return "different"
     is_addition = not names_former and _ADDITION.search(new) is not None
     if relation == "supersedes" and (is_addition or _UNCERTAIN.search(new)):

@@ -16,12 +16,14 @@ from clio.memory.statement_parser import parse_statement
 from clio.memory.statement_reader import (
     ARTICLES,
     CJK,
+    ROLES,
     Form,
     Word,
     Words,
     find_family,
     has_article,
     have_other_relation,
+    have_other_roles,
     is_bound,
     is_generic,
     is_light,
@@ -198,7 +200,7 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     is_subject = gone[0] is mine.words[0] and gone[0].form == "proper"
     has_subject = len(new) < len(theirs.words)
     is_free = bool(denied) or is_subject or _BY.search(old) is not None
-    if has_subject and not is_free and have_other_relation(mine, theirs):
+    if has_subject and (have_other_roles(mine, theirs) or (not is_free and have_other_relation(mine, theirs))):
         return None  # "the parser uses Lark", "the parser is maintained by Ronny now"
     if has_subject and not denied and _has_other_predicate(mine, theirs, left, gone, new):
         return None
@@ -256,7 +258,7 @@ def _has_other_predicate(
     if not repeated or all(places):
         return False  # "Genevieve triages bugs", "Tobias takes care of bug triage now"
     if any(places) and has_own and mine.relations.isdisjoint(theirs.relations):
-        if forms != {"proper"} or "owner" not in theirs.relations:
+        if forms != {"proper"} or theirs.relations.isdisjoint(ROLES):
             return True  # one tells who does something, the other what something has
     elif repeated.isdisjoint(subject) or not repeated.isdisjoint(parsed.value):
         return False  # "make release now" of "we deploy with make ship"; "the prefix is QZ" of "… with the prefix RX"
@@ -558,7 +560,7 @@ def _find_cjk(
     phrases = [phrase for phrase in phrases if phrase[0].form == "cjk"]
     if not phrases or _NO_VALUE_CJK.search(value):
         return []
-    if said.is_corrected and not is_named and "owner" in statement.relations:
+    if said.is_corrected and not is_named and not statement.relations.isdisjoint(ROLES):
         people = [phrase for phrase in phrases if len(phrase) <= _MAX_NAME and _is_person(old, phrase)]
         return people[0] if len(people) == 1 and len(value) <= _MAX_NAME else []
     if before := sentence[: new[0].start][-1:].strip():
