@@ -277,6 +277,53 @@ def test_a_correction_that_fits_two_memories_needs_context(make_harness: MakeHar
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("facts_before", "between"),
+    [
+        (["the api listens on 4444", "the db listens on 5432"], ["fix calc.py"]),
+        (["the api listens on 4444 and the db listens on 5432"], []),
+        (["the api listens on 4444 and the db listens on 5432"], ["fix calc.py"]),
+    ],
+)
+def test_a_value_that_fits_two_statements_is_reported_as_unclear(
+    make_harness: MakeHarness, facts_before: list[str], between: list[str]
+) -> None:
+    harness = make_harness([text("Ok.")] * 4)
+
+    async def run() -> None:
+        for message in [*(f"remember that {fact}" for fact in facts_before), *between, "actually it's 4445 now"]:
+            await harness.turn(message)
+        assert facts(harness) == sorted(facts_before)
+        [told] = [notice.text for notice in harness.seen(Notice) if "4445" in notice.text]
+        assert "Not clear" in told and all(told.count(fact) == 1 for fact in facts_before)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("between", "remark"),
+    [
+        ("start a server on port 8080", "no wait, 8081"),
+        ("fix calc.py", "it's 4 now"),
+        ("fix calc.py", "we use 4445 lines"),
+    ],
+)
+def test_a_value_that_may_be_about_something_else_is_not_reported(
+    make_harness: MakeHarness, between: str, remark: str
+) -> None:
+    known = ["the api listens on 4444", "the db listens on 5432", "the retry limit is 5", "the pool size is 8"]
+    harness = make_harness([text("Ok.")] * 6)
+
+    async def run() -> None:
+        await run_sessions(harness, [f"remember that {fact}" for fact in known], [between, remark])
+        assert facts(harness) == sorted(known)
+        assert "Not clear" not in notices(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("old", "later", "new"),

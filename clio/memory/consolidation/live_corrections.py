@@ -32,6 +32,7 @@ from clio.memory.consolidation.value_corrections import (
 )
 from clio.memory.preferences.limits import find_limits
 from clio.memory.statement_parser import announces_change
+from clio.memory.statement_reader import split_clauses
 from clio.memory.statement_relation import relate_statements
 from clio.memory.store.record import (
     PROJECT_KINDS,
@@ -223,7 +224,7 @@ class UnclearCorrection(Struct, frozen=True, kw_only=True):
 
     def describe(self) -> str:
         """Return the line that names what it may be about."""
-        listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates)
+        listed = "; ".join(dict.fromkeys(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates))
         return tr(
             "Not clear what “{quote}” corrects, so nothing changed: {listed} · /memory edit ID",
             quote=self.quote,
@@ -272,8 +273,8 @@ def correct_values(
         changes = [
             (record, change)
             for record in _keep_related(known.values(), f"{clean} {context}")
-            if (change := find_corrected_value(record.content, clean))
-            and (sentence not in facts or _gives_other_value(record.content, facts[sentence]))
+            for change in _find_changes(record.content, clean)
+            if sentence not in facts or _gives_other_value(record.content, facts[sentence])
         ]
         if not changes:
             continue
@@ -286,6 +287,14 @@ def correct_values(
         else:
             found.append(UnclearCorrection(candidates=records, contents=contents, quote=sentence, session=session))
     return found
+
+
+def _find_changes(content: str, sentence: str) -> list[ValueChange]:
+    """Return the value of a memory that a sentence replaces, or of each of its statements if that is not clear."""
+    if change := find_corrected_value(content, sentence):
+        return [change]
+    parts = [content[start:end] for start, end in split_clauses(content)]
+    return [change for part in parts[1:] and parts if (change := find_corrected_value(part, sentence))]
 
 
 def _read_new_values(text: str) -> list[str]:
@@ -452,7 +461,9 @@ def _choose_change(
     alike = [one for one in formed if one[1].is_alike]
     if not context and len(alike) == len(formed) == 1:
         return alike, True
-    return (formed if len(formed) == 1 or not context else ())[:MAX_LISTED], False
+    # Numbers of one or two digits may be about anything that was said before.
+    telling = [one for one in alike if len(re.findall(r"\d", one[1].new)) > 2]
+    return (formed if len(formed) == 1 or not context else telling)[:MAX_LISTED], False
 
 
 def _search(
