@@ -9,6 +9,7 @@ from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.store.record import MemoryDraft, Provenance
+from clio.ui.line_rules import make_memory_command
 from tests.support.chat_server import Reply, text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -90,6 +91,44 @@ def test_only_the_last_message_is_withdrawn(make_harness: MakeHarness) -> None:
         await harness.turn("look at calc.py")
         await harness.turn("scratch that")
         assert contents(harness) == ["standup is on Thursdays"]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "expected"),
+    [
+        ("remember that we use npm", "#the cache lives in Redis", ["we use npm"]),
+        ("remember that the port is 8080", "#the port is 9090", ["the port is 8080"]),
+        ("always use spaces", "#never push to main", ["always use spaces"]),
+        ("fix calc.py", "#always use tabs", []),
+    ],
+)
+def test_a_line_saved_after_the_last_message_is_withdrawn_instead_of_it(
+    make_harness: MakeHarness, said: str, line: str, expected: list[str]
+) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn(said)
+        assert run_command(harness.app, make_memory_command(line)).ok
+        await harness.turn("scratch that")
+        assert contents(harness) == expected
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_line_saved_before_the_last_message_is_not_withdrawn(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await harness.turn("fix calc.py")
+        assert run_command(harness.app, make_memory_command("#the cache lives in Redis")).ok
+        await harness.turn("remember that we use npm")
+        await harness.turn("scratch that")
+        assert contents(harness) == ["the cache lives in Redis"]
         await harness.app.close()
 
     asyncio.run(run())

@@ -307,6 +307,7 @@ def _take_back_last(
 
     Returns None if it changed nothing and the user can't mean memory: none of it is from this session.
     """
+    last = _find_line_saved_since(memory, known, session, last) or last
     replaced, forgotten = _find_changes(memory, known, session, last)
     taken = {one.new.id for one in replaced}
     records = [
@@ -336,6 +337,31 @@ def _take_back_last(
         lifted = _take_back(memory, records, held, request.quote)
     records = [*gone, *lifted.records]
     return structs.replace(lifted, records=tuple(records), restored=(*again, *back), held_again=last.lifted)
+
+
+def _find_line_saved_since(
+    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore
+) -> MessageBefore | None:
+    """Return what a line `#text` or a command saved last, if that was after the user's last message."""
+    live = {one.id: one for one in known}
+    ended = [(one.until, live.get(one.record.superseded_by or one.record.id)) for one in memory.store.versions()]
+    saved = [
+        (at, one.content)
+        for at, one in [*ended, *((one.created, one) for one in known)]
+        if at is not None and at > last.at and one is not None and get_session(one) == session
+        # The model's memories have a message. What the user confirmed was stated in the last one.
+        if one.is_stated_by_user and one.provenance and not one.provenance.message
+        if not is_stated_in(one.content, last.text)
+    ]
+    if not saved:
+        return None
+    newest = max(at for at, _ in saved)
+    text = "\n".join(content for at, content in saved if at > newest - _ONE_LINE_S)
+    return MessageBefore(text=text, since=max(last.at, newest - _ONE_LINE_S), at=newest)
+
+
+_ONE_LINE_S = 0.5
+"""Memories saved within this time are from one line."""
 
 
 def _find_changes(
