@@ -547,3 +547,39 @@ def test_a_permission_beside_a_prohibition_is_no_rule(make_harness: MakeHarness)
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("message", "limit"),
+    [
+        ("don't run the slow tests, fix the port", "don't run the slow tests"),
+        ("don't touch setup.py - just fix the bug in a.py", "don't touch setup.py"),
+        ("don't touch setup.py, add a test for add()", "don't touch setup.py"),
+        ("only edit utils.py, fix the rounding", "only edit utils.py"),
+        ("never touch _re.py, fix the parser", "never touch _re.py"),
+        ("don't push, merge or deploy, fix the build", "don't push, merge or deploy"),
+        ("always use tabs, fix the parser", "always use tabs"),
+        ("fass setup.py nicht an, behebe den Fehler in a.py", "fass setup.py nicht an"),
+        ("ne lance pas les tests lents, corrige le port", "ne lance pas les tests lents"),
+        ("no ejecutes los tests lentos, arregla el puerto", "no ejecutes los tests lentos"),
+        ("não rode os testes lentos, corrija a porta", "não rode os testes lentos"),
+        ("不要运行慢测试，修复端口", "不要运行慢测试"),
+        ("遅いテストは実行しないで、ポートを直して", "遅いテストは実行しないで"),
+        # What to do instead, and when, belongs to the limit.
+        ("never use print, use logging", "never use print, use logging"),
+        ("never commit to main, open a PR", "never commit to main, open a PR"),
+        ("never edit old migrations, add a new one", "never edit old migrations, add a new one"),
+        ("don't push, run the linter first", "don't push, run the linter first"),
+        ("whenever you touch a.py, update the changelog", "whenever you touch a.py, update the changelog"),
+    ],
+)
+def test_a_task_behind_a_limit_is_no_part_of_it(make_harness: MakeHarness, message: str, limit: str) -> None:
+    harness = make_harness([text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(message)
+        memory = harness.app.memory
+        assert [*memory.held_limits, *(one.content for one in memory.store.records())] == [limit]
+        await harness.app.close()
+
+    asyncio.run(run())

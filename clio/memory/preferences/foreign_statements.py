@@ -88,7 +88,8 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         swap: searched anywhere; corrections that name the former value, `old`, and the present one, `new`.
         denial: a sentence after a correction that only names the former value.
         remember: requests to remember the text in the group `what`.
-        task_behind: such a text in the group `stated`, and an order for the current task: ", und erkläre calc.py".
+        task_behind: searched behind a limit or such a text; an order for the current task: ", und erkläre calc.py".
+        stated_before_task: what a text to remember before such an order is like.
         withdrawn: by kind of withdrawal, statements that take back what is in the group `about`.
         granted: searched anywhere; words of a permission, while others such as "ok" may describe a state.
         lasting: searched anywhere; words that make a permission more than an order of the current task ("again").
@@ -147,6 +148,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     describing: str = "(?!)"
     exception: str = "(?!)"
     task_behind: str = "(?!)"
+    stated_before_task: str = ".*?"
     asked: str = "(?!)"
 
 
@@ -724,7 +726,7 @@ def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | N
     clauses = (rest, *(clause for clause in after_tasks if _THAT_CLAUSE.search(clause)))
     for clause, pattern in product(clauses, rules.remember):
         if (asked := _match(pattern, clause)) is not None:
-            with_task = _match(rules.task_behind, asked["what"])
+            with_task = _match(f"(?P<stated>{rules.stated_before_task}){rules.task_behind}", asked["what"])
             what = with_task["stated"] if with_task else asked["what"]
             if re.search(rules.prohibition, what, re.I) and _term(what, rules, what) == "lasting":
                 is_project = re.search(rules.project, what, re.I) is not None
@@ -733,10 +735,12 @@ def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | N
     after_liking = _find_limit_after_liking(rest, rules)
     if after_liking is not None:
         return after_liking
-    term = _term(rest, rules, sentence)
+    order = re.search(rules.task_behind, rest, re.I)
+    limit = rest[: order.start()] if order and not re.search(rules.prohibition, order[0], re.I) else rest
+    term = _term(limit, rules, sentence)
     if term is not None:
-        is_project = re.search(rules.project, rest, re.I) is not None
-        return LanguageStatement(kind="limit", content=_tidy(rest), quote=sentence, term=term, in_project=is_project)
+        is_project = re.search(rules.project, limit, re.I) is not None
+        return LanguageStatement(kind="limit", content=_tidy(limit), quote=sentence, term=term, in_project=is_project)
     taste = _find_taste(rest, sentence, rules)
     is_certain = taste is not None and taste.term == "lasting"
     if not is_certain and (_any(rules.correction, rest) or find_swapped_value(rest, rules)):

@@ -42,7 +42,7 @@ from clio.memory.preferences.rule_files import (
     english_rules,
     load_rule_file,
 )
-from clio.memory.preferences.stated_preferences import JOKE, is_order, lower_first_letter
+from clio.memory.preferences.stated_preferences import JOKE, cut_order_behind, is_order, lower_first_letter
 from clio.text.lazy_regex import LazyRegex
 
 _EN = english_rules("limits")
@@ -759,7 +759,8 @@ def _content(clause: Clause) -> str:
         start = 0
     while start < end - 1 and sentence.words[start].low in _CONTENT_LEADS:
         start += 1
-    text = strip_asides(" ".join(sentence.slice(start, end).split())).rstrip(" .,;:!-–—")
+    text = strip_asides(" ".join(sentence.slice(start, end).split()))
+    text = cut_order_behind(text).rstrip(" .,;:!-–—")
     first = sentence.words[start].low
     is_name = first not in _MARKERS and is_order(first) is None  # "Serializer must not change"
     return text[:MAX_CHARS] if is_name else lower_first_letter(text[:MAX_CHARS])

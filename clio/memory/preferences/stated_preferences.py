@@ -160,7 +160,17 @@ def first(part: Sentence, rules: tuple[Callable[[Sentence], StatedPreference | N
 def make_stated(kind: Kind, content: str, score: float | None, *, certain: bool) -> StatedPreference:
     """Return a statement, with its content without meaningless words at the end. The caller sets the quote."""
     content = strip_asides(TAIL.sub("", " ".join(content.split())))
+    content = cut_order_behind(content) if kind == "rule" else content
     return StatedPreference(kind=kind, content=content, score=score, certain=certain, quote="")
+
+
+_TASK_BEHIND = _EN.pattern("task_behind")
+
+
+def cut_order_behind(limit: str) -> str:
+    """Return a limit or rule without an order for the current task behind it: "never touch _re.py, fix the parser"."""
+    order = _TASK_BEHIND.match(limit)
+    return order["limit"] if order else limit
 
 
 def lower_first_letter(text: str) -> str:
