@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from clio.agent.user_interface import Notice
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -161,6 +162,48 @@ def test_a_short_message_is_read_in_the_language_of_its_request(make_harness: Ma
         await harness.turn(message)
         [fact] = harness.app.memory.store.records()
         assert message.endswith(fact.content) and len(fact.content) >= len(message) / 2
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ("never push to main", "never push to main"),
+        ("remember: no deploys on Friday", "remember: no deploys on Friday"),
+        ("always use tabs", "always use tabs"),
+        ("I prefer pytest", "I prefer pytest"),
+        ("remember that we use npm", "remember that we use npm"),
+    ],
+)
+def test_a_statement_made_again_is_reported_as_confirmed(make_harness: MakeHarness, first: str, again: str) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn(first)
+        await harness.turn(again)
+        saved, confirmed = [notice.text for notice in harness.seen(Notice)]
+        [record] = harness.app.memory.store.records()
+        assert "Saved to" in saved and record.content in saved
+        assert "Confirmed" in confirmed and record.content in confirmed and "Saved" not in confirmed
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [("always use tabs", "never use tabs"), ("I prefer tabs", "always use tabs")]
+)
+def test_another_statement_about_the_same_is_reported_as_saved(
+    make_harness: MakeHarness, first: str, then: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn(first)
+        await harness.turn(then)
+        assert all("Saved to" in notice.text for notice in harness.seen(Notice))
         await harness.app.close()
 
     asyncio.run(run())

@@ -33,7 +33,7 @@ from clio.memory.preferences.stated_preferences import (
     find_preferences,
     list_about_user,
 )
-from clio.memory.store.record import MemoryDraft, Provenance, check_more_than_secret
+from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance, check_more_than_secret
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.session import Session
@@ -253,6 +253,7 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
     """Save statements of the user."""
     facts: list[str] = []
     saved: dict[str, list[str]] = {"project": [], "user": []}
+    confirmed: list[str] = []
     failed = ""
     said = Provenance(session=session, asserted_by="user")
     title = "; ".join(one.content for one in statements[:MAX_SHOWN])
@@ -268,12 +269,13 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
                     scope = "user" if list_about_user(clean.content) else "project"
                     draft = MemoryDraft(content=clean.content, kind="fact", explicit=True)
                     done = memory.store.add(draft, said, scope=scope)
-                    saved[scope].append(done.record.content)
+                    (saved[scope] if done.is_new else confirmed).append(done.record.content)
                     facts.append(done.record.content)
                     continue
                 book = _select_book(memory, one)
                 scope = "user" if book is memory.preferences else "project"
-                saved[scope].append(_save(book, clean, said))
+                text, is_confirmed = _save(book, clean, said)
+                (confirmed if is_confirmed else saved[scope]).append(text)
                 _archive_fact(memory, clean.content)
             except (UserError, StorageError, OSError) as error:
                 failed = tr("not saved: {error_cause}", error_cause=error_cause(error))
@@ -283,7 +285,8 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
         if contents
     ]
     remembered = tr("{parts} · /memory undo", parts=" · ".join(parts)) if parts else ""
-    return SavedStatements("; ".join(part for part in (remembered, failed) if part), tuple(facts))
+    repeated = tr("Confirmed: {text}{certainty}", text="; ".join(confirmed), certainty="") if confirmed else ""
+    return SavedStatements("; ".join(filter(None, (remembered, repeated, failed))), tuple(facts))
 
 
 def _find_limit(memory: MemorySystem, fact: StatedPreference) -> StatedPreference | None:
@@ -334,20 +337,29 @@ def _select_book(memory: MemorySystem, one: StatedPreference) -> Preferences:
     return memory.project_preferences if one.in_project and not memory.is_foreign else memory.preferences
 
 
-def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> str:
+def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> tuple[str, bool]:
+    """Save a preference; return the text that reports it, and whether it only confirms what was known."""
     scenarios = (one.scenario,) if one.scenario else ()
-    explicit = one.kind == "rule"
     score = one.score if one.score is not None else 9.0
     saved = preferences.add(
-        one.content, f"said: {one.quote[:200]}", score, scenarios=scenarios, explicit=explicit, provenance=said
+        one.content,
+        f"said: {one.quote[:200]}",
+        score,
+        scenarios=scenarios,
+        explicit=one.kind == "rule",
+        provenance=said,
     )
     record, before = saved.record, saved.other
-    now = record.score if record.score is not None else score
-    kind = "hard limit" if now <= HARD_LIMIT_SCORE else "rule" if explicit else describe_score(now)
     where = tr(", for {scenario}", scenario=one.scenario) if one.scenario else ""
     is_other = before is not None and before.content.casefold() != record.content.casefold()
     instead = tr(", instead of “{content}”", content=before.content) if before and is_other else ""
-    return f"{record.content} ({tr(kind)}{where}{instead})"
+    is_confirmed = before is not None and not is_other and _name_kind(before, one) == _name_kind(record, one)
+    return f"{record.content} ({tr(_name_kind(record, one))}{where}{instead})", is_confirmed
+
+
+def _name_kind(record: MemoryRecord, one: StatedPreference) -> str:
+    score = record.score if record.score is not None else one.score or LIKED
+    return "hard limit" if score <= HARD_LIMIT_SCORE else "rule" if record.explicit else describe_score(score)
 
 
 Suggestion = tuple[str, Callable[[], None]]
