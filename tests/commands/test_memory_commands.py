@@ -784,7 +784,7 @@ def test_the_model_is_told_what_a_command_saved(harness: Harness, line: str) -> 
 
 
 def test_the_examples_of_the_documentation_work(harness: Harness) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "memory.md").read_text(encoding="utf-8")
     examples = [line for line in page.splitlines() if line.startswith("/memory add ")]
     assert len(examples) >= 5
     for example in examples:
