@@ -78,9 +78,7 @@ def make_preference_table(preferences: Iterable[Weighed], now: float) -> Table:
 
 def describe_strength(one: Weighed) -> str:
     """Return "hard limit", "rule" if it was stated as one, otherwise liked, neutral or disliked by its score."""
-    if one.score <= HARD_LIMIT_SCORE:
-        return tr("hard limit")
-    return tr("rule") if one.record.explicit else tr(describe_score(one.score))
+    return tr(describe_score(one.score, is_rule=one.record.explicit))
 
 
 def make_preference_data(one: Weighed) -> dict[str, Any]:

@@ -117,8 +117,13 @@ def find_score_bands(score: float) -> tuple[str, ...]:
     return tuple(sorted(name for name, (low, high) in SCORE_BANDS.items() if low <= score <= high))
 
 
-def describe_score(score: float) -> str:
-    """Return how a score is shown to the user: "liked" from 7, "disliked" up to 3, otherwise "neutral"."""
+def describe_score(score: float, *, is_rule: bool = False) -> str:
+    """Return how a preference is shown to the user: "liked" from 7, "disliked" up to 3, otherwise "neutral".
+
+    is_rule: stated with "never", "always" or similar; one with the score of a hard limit is a hard limit.
+    """
+    if score <= HARD_LIMIT_SCORE or is_rule:
+        return mark("hard limit") if score <= HARD_LIMIT_SCORE else mark("rule")
     if score >= _MIN_LIKED_SCORE:
         return mark("liked")
     return mark("disliked") if score <= _MAX_DISLIKED_SCORE else mark("neutral")

@@ -217,6 +217,9 @@ def test_the_list_and_the_history_name_a_hard_limit_as_such(harness: Harness) ->
     assert "hard limit" in str(ok(harness, f"/memory history {row[0]}"))
     ok(harness, "/prefs add mocks --score 2")
     assert rows(ok(harness, "/memory list"))[0][2] == "mocks (disliked, 2 of 10)"
+    ok(harness, "/prefs add always write tests")
+    for command in ("/memory list", "/memory changes", f"/memory history {rows(ok(harness, '/memory list'))[0][0]}"):
+        assert "always write tests (rule, 10 of 10)" in str(ok(harness, command).table), command
 
 
 def test_the_list_has_every_kind_and_can_be_filtered_by_kind_and_scope(harness: Harness) -> None:

@@ -222,7 +222,7 @@ def make_row(record: MemoryRecord, scope: Scope = "project", freshness: Freshnes
     elif record.is_variant:
         text = tr("other sources say: {content}", content=record.content)
     else:
-        text = add_score(record.content, record.score)
+        text = add_score(record.content, record.score, is_rule=record.explicit)
     return ListedMemory(
         id=get_short_id(record),
         kind=tr(get_kind_label(record.kind)),
@@ -235,13 +235,14 @@ def make_row(record: MemoryRecord, scope: Scope = "project", freshness: Freshnes
     )
 
 
-def add_score(text: str, score: float | None) -> str:
-    """Return the text of a preference with "hard limit", or with whether it is liked and its score."""
+def add_score(text: str, score: float | None, *, is_rule: bool) -> str:
+    """Return the text of a preference with "hard limit", or with whether it is liked or a rule and its score."""
     if score is None:
         return text
     if score <= HARD_LIMIT_SCORE:
         return tr("{text} (hard limit)", text=text)
-    return tr("{text} ({liking}, {score:g} of 10)", text=text, liking=tr(describe_score(score)), score=score)
+    liking = tr(describe_score(score, is_rule=is_rule))
+    return tr("{text} ({liking}, {score:g} of 10)", text=text, liking=liking, score=score)
 
 
 def make_memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:

@@ -721,7 +721,7 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     found.sort(key=lambda one: (_STATES.index(one["state"]), -one["confirmed"]))
     changes: list[dict[str, Any]] = [
         {name: getattr(change, name) for name in ("at", "what", "kind", "id", "before", "by", "because")}
-        | {"text": add_score(change.text, change.score)}
+        | {"text": add_score(change.text, change.score, is_rule=change.is_rule)}
         for change in memory.store.changes()
     ]
     changes += [

@@ -63,7 +63,7 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version
 from clio.text.formatting import format_bytes
-from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
+from clio.text.scoring import describe_score
 from clio.text.translation import english, mark, tr, tr_count
 from clio.time_expressions import parse_when
 
@@ -218,8 +218,7 @@ def _list_typed_fields(record: MemoryRecord, scope: Scope) -> list[tuple[str, st
     """Return the labelled fields of a fact, event, note or preference beside its text; one may be empty."""
     liking = ""
     if record.score is not None:
-        limit = record.score <= HARD_LIMIT_SCORE
-        liking = f"{record.score:g}, {tr('hard limit') if limit else tr(describe_score(record.score))}"
+        liking = f"{record.score:g}, {tr(describe_score(record.score, is_rule=record.explicit))}"
     return [
         (tr("reason"), record.reason),
         (tr("scope"), tr(scope)),
@@ -490,7 +489,7 @@ def show_memory_history(ctx: CommandContext, argument: str) -> CommandResult:
             get_short_id(version.record),
             version.record.render_line(tr)
             if version.record.kind in PROJECT_KINDS
-            else add_score(version.record.content, version.record.score),
+            else add_score(version.record.content, version.record.score, is_rule=version.record.explicit),
             format_date(version.since),
             _describe_end(version),
             tr(AUTHOR_LABELS[version.record.provenance.asserted_by]) if version.record.provenance else "–",
@@ -614,7 +613,7 @@ def _make_change_row(change: MemoryChange) -> tuple[str, ...]:
         action = tr(_ENDED.get(change.because, change.because))
     else:
         action = tr(_ACTION_NAMES.get(change.what, change.what))
-    text = add_score(change.text, change.score)
+    text = add_score(change.text, change.score, is_rule=change.is_rule)
     if change.before and change.before != change.text:
         text = tr("{text} (before: {before})", text=text, before=change.before)
     return format_date(change.at), action, change.id[-SHORT_ID:], text, tr(AUTHOR_LABELS.get(change.by, "–"))

@@ -40,7 +40,7 @@ from clio.sessions.session import Session
 from clio.storage.jsonl import pop_damage_notes
 from clio.storage.locks import error_cause, format_os_error
 from clio.text.lazy_regex import LazyRegex
-from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
+from clio.text.scoring import describe_score
 from clio.text.translation import tr
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
@@ -359,7 +359,7 @@ def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> 
 
 def _name_kind(record: MemoryRecord, one: StatedPreference) -> str:
     score = record.score if record.score is not None else one.score or LIKED
-    return "hard limit" if score <= HARD_LIMIT_SCORE else "rule" if record.explicit else describe_score(score)
+    return describe_score(score, is_rule=record.explicit)
 
 
 Suggestion = tuple[str, Callable[[], None]]

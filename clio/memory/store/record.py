@@ -266,7 +266,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 return f"{error} → {self.solution}" if self.solution else error
             case "preference" if self.score is not None:
                 # "mocks" alone does not say whether they are liked.
-                return f"{self.content} ({say('hard limit' if self.is_limit else describe_score(self.score))})"
+                return f"{self.content} ({say(describe_score(self.score, is_rule=self.explicit))})"
             case "workflow":
                 steps = " → ".join(self.steps)
                 named = self.content if steps in ("", self.content) else f"{self.content}: {steps}"

@@ -399,6 +399,7 @@ class MemoryChange(Struct, frozen=True, kw_only=True):
         before: the text until the change.
         because: the reason for archiving or changing it, in one word.
         score: of a preference, 0 to 10.
+        is_rule: a preference stated with "never", "always" or similar.
     """
 
     at: float
@@ -410,6 +411,7 @@ class MemoryChange(Struct, frozen=True, kw_only=True):
     before: str = ""
     because: str = ""
     score: float | None = None
+    is_rule: bool = False
 
 
 def read_changed_records(change: Change) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
@@ -498,6 +500,7 @@ def _make_change(version: Version, what: ChangeKind, at: float, before: Version 
         before="" if before is None else _get_text(before.record),
         because=version.because if what in ("archived", "undone") else "",
         score=record.score,
+        is_rule=record.explicit,
     )
 
 
