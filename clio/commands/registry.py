@@ -327,6 +327,9 @@ def run_command(ctx: CommandContext, line: str) -> CommandResult:
                 nearest_command=_find_nearest_command(name, ctx),
             )
         )
+    asks_for_help = argument == "--help" or (argument == "help" and command.subcommands)
+    if asks_for_help and find_by_name(command.subcommands, argument) is None:
+        return show_help(ctx, command.name)
     return dispatch_command(ctx, command, argument, f"/{command.name}")
 
 

@@ -9,7 +9,7 @@ from clio.commands.arguments import OTHER_AGENTS_COMMANDS, suggest_name
 from clio.commands.registry import COMMANDS, KEYS, find_command, make_help_table, make_key_table, run_command
 from clio.config.command_line import SUBCOMMANDS, Subcommand
 from clio.ui.tables import render_table
-from tests.commands.harness import Harness, make_harness
+from tests.commands.harness import Harness, make_harness, ok, refused
 
 NAMES = [name for command in COMMANDS for name in (command.name, *command.aliases)]
 
@@ -31,6 +31,13 @@ def test_help_fits_a_screen_and_lists_every_command(harness: Harness) -> None:
 
 def test_a_command_without_a_group_is_listed_too() -> None:
     assert ("More", "/brandnew") in make_help_table(["help", "brandnew"]).rows
+
+
+def test_help_may_follow_the_command(harness: Harness) -> None:
+    for line in ("/memory help", "/memory --help", "/prefs help", "/undo --help"):
+        assert ok(harness, line).table == ok(harness, f"/help {line.split()[0][1:]}").table, line
+    assert "unknown argument 'hel'" in refused(harness, "/memory hel")
+    assert ok(harness, "/note set help me").text.startswith("Saved")
 
 
 def test_help_keys_lists_every_key(harness: Harness) -> None:

@@ -50,7 +50,7 @@ def test_each_item_has_source_reason_signals_age_and_tokens(harness: Harness) ->
     assert result.text.startswith(f"For `“{ASKED}”`")
     assert "2 memories, about" in result.text
     memory, limit = rows(result)  # what matched the message comes first
-    assert (limit[0], limit[2], limit[3]) == ("preference", "force pushes · a hard limit: in every prompt", "")
+    assert (limit[0], limit[2], limit[3]) == ("preference", "force pushes · hard limit: in every prompt", "")
     source, id, what, score, age, tokens = memory
     assert harness.memory.store.get(id).content == PORT and 0.0 < float(score) < 1.0
     assert source == "memory" and age == "now" and int(tokens) > 5
@@ -237,8 +237,11 @@ def test_reasons_and_failures_are_told_in_german(harness: Harness) -> None:
     ok(harness, "/memory add failure two deploys at once => take the lock")
     harness.memory.prefix_fragments()
     harness.memory.turn_fragments(ASKED)
-    told = " ".join(row[2] for row in rows(ok(harness, "/memory why")))
-    assert "passt zu port" in told and "von heute" in told and "hartes Limit" in told
+    shown = ok(harness, "/memory why")
+    assert shown.table is not None and not {"from", "score", "age", "tokens"} & set(shown.table.columns)
+    assert [row[0] for row in rows(shown)] == ["Gedächtnis", "Vorliebe", "Projekt"]
+    told = " ".join(row[2] for row in rows(shown))
+    assert "passt zu port" in told and "von heute" in told and "feste Grenze" in told
     assert "matches" not in told and "from today" not in told
     listed = " ".join(cell for row in rows(ok(harness, "/memory list")) for cell in row)
     assert "verhindert durch: take the lock" in listed

@@ -469,7 +469,11 @@ def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
         text += tr(" `clio memory why --json` has all with every signal.")
         tokens = _scale_tokens([item for item in rest if item.included], ratio)
         rows.append(("", "", tr("{count:,} more", count=sum(item.count for item in rest)), "", "", f"{tokens:,}"))
-    columns = _BRIEF_WHY_COLUMNS if is_brief else (tr("from"), "id", tr("what · why"), "score", "age", "tokens")
+    columns = (
+        (tr("from"), tr("id"), tr("what"), tr("why"), tr("score"), tr("tokens"))
+        if is_brief
+        else (tr("from"), tr("id"), tr("what · why"), tr("score"), tr("age"), tr("tokens"))
+    )
     table = Table(columns=columns, rows=tuple(rows), wide_column=2, is_truncated=is_brief)
     return CommandResult(text=text, table=table, data=data)
 
@@ -479,8 +483,6 @@ _MAX_USED_ROWS, _MAX_CUT_ROWS = 12, 4
 
 _MAX_DETAILED_ROWS = 6
 """Up to this number, each memory has several lines with the whole reason; if there are more, one line each."""
-
-_BRIEF_WHY_COLUMNS = ("from", "id", "what", "why", "score", "tokens")
 
 _BRIEF_REASON_CHARS = 20
 
@@ -518,7 +520,7 @@ def _count_prompt_tokens(ctx: CommandContext) -> int:
 def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
     state = "" if item.included else tr(", in request") if item.is_redundant else ", cut"
     return (
-        _SOURCE_NAMES.get(item.source, item.source) + state,
+        tr(_SOURCE_NAMES.get(item.source, item.source)) + state,
         _shorten_item_id(item),
         f"{' '.join(item.text.split())} · {_format_reason(item)}",
         next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), ""),
@@ -542,15 +544,14 @@ def _shorten_item_id(item: WhyItem) -> str:
 
 def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
     source, id, _, score, _, tokens = _make_why_row(item, at, ratio)
-    # Without what other columns show: the first names preferences, and the score of a project memory is its confidence.
+    # Without what another column shows: the score of a project memory is its confidence.
     confidence = tr("confidence {confidence:.2f}, stated once", confidence=item.signals.get("confidence", 0.0))
-    reason = re.sub(r"^(?:a preference |a (?=hard limit))", "", item.reason)
-    reason = reason.removeprefix(f"{confidence.partition(', ')[0]}, ")
+    reason = item.reason.removeprefix(f"{confidence.partition(', ')[0]}, ")
     reason = truncate(re.split("[;:]", reason)[0], _BRIEF_REASON_CHARS)
     return source, id, " ".join(item.text.split()), reason, score, tokens
 
 
-_SOURCE_NAMES = {"knowledge": "project"}
+_SOURCE_NAMES = {"knowledge": mark("project"), "trimmed": mark("archived turn")}
 """How the table names the sources of `WhyItem`; knowledge is the project memory in the system prompt."""
 
 _SCORES = ("rank", "weight", "confidence")

@@ -388,13 +388,13 @@ def _is_other_solution(entry: MemoryRecord, other: MemoryRecord) -> bool:
 BAR_CELLS = 9
 """Columns of a bar, so that the statistics fit a terminal of forty columns."""
 
-_FRESHNESS_LABELS = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound": mark("none named")}
+_FRESHNESS_LABELS = {"fresh": "unchanged", "drifted": "changed", "gone": "missing", "unbound": mark("none named")}
 
 
 @requires_memory
 @label_foreign_memory
 def show_memory_stats(ctx: CommandContext, argument: str) -> CommandResult:
-    """Run `/memory stats`: numbers of memories of all kinds as bars: kind, age, confidence, examples and author."""
+    """Run `/memory stats`: numbers of memories of all kinds as bars: kind, age, confidence, files and author."""
     if argument:
         return make_refusal(tr("/memory stats (or count) takes no argument"))
     found = ctx.memory.store.stats()
@@ -440,7 +440,7 @@ def _make_stat_rows(found: MemoryStats) -> Iterable[tuple[str, str, str, str]]:
         (tr("age up to"), [(tr(label), number) for label, number in ages if number or label != "undated"]),
         (tr("confidence"), fifths),
         (
-            tr("examples"),
+            tr("files"),
             [(tr(_FRESHNESS_LABELS[state]), number) for state, number in found.freshness.items() if number],
         ),
         (tr("stated by"), [(tr(AUTHOR_LABELS.get(who, who)), number) for who, number in found.asserted.items()]),

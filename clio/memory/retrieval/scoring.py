@@ -33,6 +33,7 @@ from clio.text.scoring import (
     TIER_WEIGHTS,
     compute_rrf_score,
     decay_confidence,
+    describe_score,
 )
 from clio.text.translation import mark, tr, tr_count
 from clio.text.vocabulary import has_phrase, tokenize
@@ -753,14 +754,18 @@ def report_recalled(item: Scored, state: State, tokens: int = 0) -> WhyItem:
     )
 
 
-def report_preference(record: MemoryRecord, now: float, reason: str, weight: float | None = None) -> WhyItem:
-    """Return the account of a preference or hard limit. weight: its weight for the task type; None for a limit."""
+def report_preference(record: MemoryRecord, now: float, area: str, weight: float | None = None) -> WhyItem:
+    """Return the account of a preference or hard limit.
+
+    area: where it applies. weight: its weight for the task type; None for a limit.
+    """
+    score = record.score or 0.0
     return WhyItem(
         source="preference",
         id=record.id,
         text=record.content,
-        reason=reason,
-        signals={"score": record.score or 0.0} | ({} if weight is None else {"weight": round(weight, 3)}),
+        reason=f"{tr(describe_score(score, is_rule=record.explicit))}: {area}",
+        signals={"score": score} | ({} if weight is None else {"weight": round(weight, 3)}),
         age_s=max(now - record.seen, 0.0),
         tokens=estimate_tokens(record.content),
     )

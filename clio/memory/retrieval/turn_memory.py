@@ -553,7 +553,7 @@ class TurnMemory:
         """
         now = {record.id: record for record in self._hard_limits()}
         at = self._clock()
-        self.items += [report_preference(record, at, tr("a hard limit: in every prompt")) for record in now.values()]
+        self.items += [report_preference(record, at, tr("in every prompt")) for record in now.values()]
         told = self._limits | self._new
         new = [
             record
@@ -622,9 +622,8 @@ class TurnMemory:
         if fragment is None:
             return None
         for preference in fitting:
-            area = self.scenario if preference.record.scenarios else tr("any work")
-            reason = tr("a preference for {area}", area=area)
-            self.items.append(report_preference(preference.record, self._clock(), reason, preference.weight))
+            area = tr("for {area}", area=self.scenario if preference.record.scenarios else tr("any work"))
+            self.items.append(report_preference(preference.record, self._clock(), area, preference.weight))
         if fragment.text in self._told_tastes:
             return None
         self._told_tastes.add(fragment.text)

@@ -279,7 +279,7 @@ def test_hard_limits_are_in_every_prompt_and_new_ones_are_sent_once(memory_harne
     [limits] = memory_harness.memory.prefix_fragments()
     assert limits.name == "hard_limits" and "force pushes" in limits.text
     assert memory_harness.turn("hello") == {}
-    assert [item.reason for item in memory_harness.why("preference")] == ["a hard limit: in every prompt"]
+    assert [item.reason for item in memory_harness.why("preference")] == ["hard limit: in every prompt"]
 
 
 def test_the_reason_of_a_preference_names_its_own_task_type(memory_harness: MemoryHarness) -> None:
@@ -288,8 +288,8 @@ def test_the_reason_of_a_preference_names_its_own_task_type(memory_harness: Memo
     memory_harness.memory.scenario = "testing"
     memory_harness.turn("write a test for the parser with pytest")
     assert {item.text: item.reason for item in memory_harness.why("preference")} == {
-        "short answers": "a preference for any work",
-        "pytest fixtures": "a preference for testing",
+        "short answers": "liked: for any work",
+        "pytest fixtures": "liked: for testing",
     }
 
 
