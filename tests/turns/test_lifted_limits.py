@@ -740,3 +740,61 @@ def test_a_request_to_forget_all_limits_lifts_those_of_the_session_and_asks(
 )
 def test_a_limit_may_begin_with_its_time(limit: str, term: str | None) -> None:
     assert [one.term for one in find_limits(limit)] == ([term] if term else [])
+
+
+@pytest.mark.parametrize(
+    ("rule", "opinion", "is_asked"),
+    [
+        ("always use tabs", "tabs aren't that great after all", True),
+        ("always use tabs", "tabs aren't useful after all", True),
+        ("never use mocks", "mocks are great after all", True),
+        ("immer Tabs verwenden", "Tabs sind doch nicht so toll", True),
+        ("toujours utiliser des tabulations", "les tabulations ne sont pas si bien finalement", True),
+        ("usa siempre tabs", "los tabs no son tan buenos después de todo", True),
+        ("sempre use tabs", "tabs não são tão boas afinal", True),
+        ("始终使用tabs", "tabs没那么好用", True),
+        ("常にtabsを使って", "tabsはやっぱり良くない", True),
+        ("always use tabs", "the tabs in settings.html aren't that great", False),
+        ("always use tabs", "tabs aren't great", False),
+        ("always use tabs", "spaces aren't that great after all", False),
+    ],
+)
+def test_an_opinion_about_what_a_rule_demands_asks_whether_it_still_applies(
+    make_harness: MakeHarness, rule: str, opinion: str, is_asked: bool
+) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn(rule)
+        await harness.turn(opinion)
+        assert preferences(harness) == [rule]
+        questions = harness.app.learner.pop_suggestions()
+        assert [rule in question for question, _ in questions] == [True] * is_asked
+        for _, confirm in questions:
+            confirm()
+        assert preferences(harness) == ([] if is_asked else [rule])
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("limit", "permission"),
+    [
+        ("never use print, use logging", "print is ok after all"),
+        ("never use print", "print is fine again"),
+        ("never use eval", "eval is ok after all"),
+    ],
+)
+def test_the_name_of_a_thing_that_is_a_verb_too_lifts_a_limit(
+    make_harness: MakeHarness, limit: str, permission: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn(limit)
+        await harness.turn(permission)
+        assert preferences(harness) == []
+        await harness.app.close()
+
+    asyncio.run(run())

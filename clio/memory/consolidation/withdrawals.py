@@ -7,13 +7,13 @@ Other languages than English are read by `foreign_statements`.
 
 import re
 from itertools import pairwise
-from typing import Literal
 
 from msgspec import Struct, structs
 
 from clio.memory.consolidation.forget_requests import is_event_stated, is_same_word, list_shared_terms, strip_ended_rule
 from clio.memory.preferences.foreign_statements import (
     USING,
+    WithdrawalKind,
     allows_any_foreign,
     allows_more,
     compare_withdrawn,
@@ -125,8 +125,6 @@ _OTHER_THAN = re.compile(r"\bother\b.*\bthan\b|\b(?:besides|apart from|in additi
 _BEFORE_VERBS = frozenset("or and to ever just also please now any more not never dont be".split())
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
-
-WithdrawalKind = Literal["permission", "release", "praise", "blame"]
 
 
 class Withdrawal(Struct, frozen=True, kw_only=True):
@@ -357,6 +355,8 @@ def _is_about(limit: str, kind: WithdrawalKind, about: str, *, is_held: bool) ->
     mine, other = _objects(demanded), _objects(about)
     verbs, others = _verbs(demanded), _verbs(about)
     names = bool(other or others)
+    if others and not other and (named := frozenset(map(stem_word, _words(about)))) <= mine:
+        other, others = named, frozenset[str]()  # "print is ok", of "never use print"
     if not others:  # "deploys on Fridays are allowed again"
         other = frozenset(word for word in other if not any(is_same_word(word, verb) for verb in verbs))
     if kind == "permission" and is_held and is_act_alone(limit, verbs, others, other):
@@ -377,8 +377,11 @@ def may_lift(limit: str, one: Withdrawal) -> bool:
     """Whether a permission may lift a limit, which only the user knows.
 
     Either it permits everything of the kind ("you can edit anything again"), or the limit holds until an event that may
-    not be over: "you can push", of "never push until the tests pass".
+    not be over: "you can push", of "never push until the tests pass". An opinion may be the end of a rule, too: "tabs
+    aren't that great after all", of "always use tabs".
     """
+    if one.kind == "praise" or one.kind == "blame":
+        return is_lifted(limit, structs.replace(one, kind="permission" if one.kind == "praise" else "release"))
     if one.kind != "permission":
         return False
     return allows_anything(limit, one) or (bool(find_event(limit)) and is_lifted(strip_limit(limit), one))
@@ -454,6 +457,7 @@ def _verbs(text: str) -> frozenset[str]:
         verb = _verb_of(word)
         if takes and verb and not (before == "to" and word.endswith("ing")):  # "push to staging"
             found.add(verb)
+            takes = verb != "use"  # in "use print" it is a thing
         elif word not in _BEFORE_VERBS:
             takes = False
         takes, before = takes or word in ("or", "and"), word

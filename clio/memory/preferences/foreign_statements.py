@@ -22,7 +22,7 @@ from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["limit", "correction", "remember", "liking", "dislike"]
 Term = Literal["lasting", "unclear", "task"]
-WithdrawalKind = Literal["permission", "release"]
+WithdrawalKind = Literal["permission", "release", "praise", "blame"]
 _MAX_STATEMENT = 220
 _MAX_TASTE = 14
 """Maximum number of words of a sentence that says what the user likes; a longer one tells a story."""
@@ -461,14 +461,15 @@ def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
         if told := find_clause_after_statement(sentence.plain, lambda text: _match(rules.states, text) is not None):
             start = told if _is_permission(sentence.plain[told:], rules) else start
             rest = sentence.plain[start:]
-        if re.search(rules.occasion, whole, re.I) or any(_match(pattern, rest) for pattern in rules.remember):
+        if any(_match(pattern, rest) for pattern in rules.remember):
             continue  # "você pode lembrar que …" permits nothing
+        is_passing = re.search(rules.occasion, whole, re.I) is not None
         others = (one.plain for one in sentences if one is not sentence)
         is_alone = len(rest.split()) <= _MAX_ALONE and all(_match(rules.states, one) for one in others)
         is_lasting = is_alone or re.search(rules.lasting, rest, re.I) is not None
         for kind, patterns in rules.withdrawn.items():
             told = next(filter(None, (_match(pattern, rest) for pattern in patterns)), None)
-            if told is not None and (is_lasting or kind != "permission"):
+            if told is not None and (kind == "blame" or (not is_passing and (is_lasting or kind != "permission"))):
                 begin, end = (sentence.offsets[start + place] for place in told.span("about"))
                 about, begins = _tidy(sentence.text[begin:end]), told.start("about") == 0
                 may_be_state = begins and re.search(rules.granted, rest, re.I) is None
