@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 
 from clio.commands.registry import run_command
 from clio.memory.consolidation.runner import run_consolidation
@@ -99,6 +100,28 @@ def test_the_model_cannot_replace_a_statement_of_the_user_however_old(make_harne
         [variant] = harness.app.memory.store.variants(record.id)
         assert "9999" in variant.content
         assert "variant" in str(harness.server.requests[-1].body["messages"][-1]["content"])
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("operation", ["add_discovery", "remember"])
+def test_the_model_contradicts_a_discovery_of_the_user_only_with_a_variant(
+    make_harness: MakeHarness, operation: str
+) -> None:
+    more = {"type": "fact"} if operation == "remember" else {}
+    other = call(operation, "the staging server listens on port 9999", **more)
+    harness = make_harness([other, text("Ok."), text("Ok.")])
+
+    async def run() -> None:
+        assert run_command(harness.app, f"/memory add discovery {FACT}").ok
+        await harness.turn("look at the config")
+        assert "variant" in str(harness.server.requests[-1].body["messages"][-1]["content"])
+        assert [record.content for record in live(harness)] == [FACT]
+        await restart(harness)
+        await harness.turn("where does the staging server listen?")
+        request = str(harness.server.requests[-1].body["messages"])
+        assert FACT in request and "9999" not in request
         await harness.app.close()
 
     asyncio.run(run())

@@ -319,7 +319,7 @@ def _plan_confirmation(new: MemoryRecord, near: NearestMemory, decision: Decisio
     if near.main is not None and is_overruling(stated, near.main, now):
         return _plan_superseding(structs.replace(record, variants_of=None, since=now), near, now, was=old)
     if near.main is None:
-        record = structs.replace(record, variants_of=None)  # the memory it contradicted is gone
+        record = structs.replace(record, variants_of=new.variants_of)  # the memory it contradicted may be gone
     record = update_since(old, record, new.updated)
     action: Action = "merged" if near.main is None else "variant"
     remembered = Saved(record=record, action=action, other=near.main or old)

@@ -20,6 +20,7 @@ from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
     PROJECT_KINDS,
+    SHORT_CHARS,
     SHORT_ID,
     TYPED_KINDS,
     Bar,
@@ -43,7 +44,7 @@ from clio.memory.store.record import (
 )
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore, choose_id
 from clio.storage.files import get_stamp
-from clio.text.formatting import format_count
+from clio.text.formatting import format_count, truncate_line
 from clio.text.scoring import DAY_S
 from clio.text.translation import tr
 from clio.text.vocabulary import extract_terms
@@ -280,8 +281,8 @@ class MemoryStore:
         """Return a remark on a variant that names the memory it contradicts, "" for any other memory."""
         if not record.is_variant:
             return ""
-        main = next(iter(self.live([record.variants_of or ""])), None)
-        return "other sources say" + (f"; surer is: {shorten_content(main)}" if main else "")
+        main = next(iter(self.texts([record.variants_of or ""]).values()), "")
+        return "other sources say" + (f"; surer is: {truncate_line(main, SHORT_CHARS)}" if main else "")
 
     # Searching facts, events, notes and preferences by their words
 
@@ -366,17 +367,20 @@ class MemoryStore:
         other_kind = _SAME_TO_THE_USER.get(draft.kind) if target == "project" else None
         if other_kind and self._is_known(self._redact(draft.content), other_kind):
             draft = structs.replace(draft, kind=other_kind)
-        if draft.kind == "discovery" and (provenance is None or provenance.asserted_by != "user"):
+        is_of_user = provenance is not None and provenance.asserted_by == "user"
+        if draft.kind == "discovery" and not is_of_user:
             # Otherwise each later prompt would state what the user contradicts.
             for name, store in self._typed.items():
                 near = store.find_nearest(self._redact(draft.content), "fact")
                 if near and near.relation in ("same", "supersedes") and near.holding.is_stated_by_user:
                     draft, target = structs.replace(draft, kind="fact"), name
                     break
-        refuted: tuple[MemoryRecord, ...] = ()
-        if target == "project" and provenance is not None and provenance.asserted_by == "user":
-            refuted = self._list_refuted(draft)
-        if not refuted:
+        refuted = self._list_refuted(draft) if target == "project" else ()
+        stated = next((one for one in refuted if one.is_stated_by_user), None)
+        if not is_of_user and stated is not None and draft.kind != "note":
+            saved = self._save(structs.replace(draft, kind="fact"), provenance, target, contradicts=stated.id)
+            return structs.replace(saved, action="variant", other=stated)
+        if not is_of_user or not refuted:
             return self._save(draft, provenance, target)
         with self.group(f"replaced “{shorten_content(refuted[0])}”"):
             saved = self._save(draft, provenance, target)
@@ -429,8 +433,10 @@ class MemoryStore:
                     count += store.forget_all(live, what, "outweighed")
         return count
 
-    def _save(self, draft: MemoryDraft, provenance: Provenance | None, target: Scope) -> Saved:
-        """Save a memory in the file of its kind and scope."""
+    def _save(
+        self, draft: MemoryDraft, provenance: Provenance | None, target: Scope, contradicts: str | None = None
+    ) -> Saved:
+        """Save a memory in the file of its kind and scope. contradicts: id of a discovery of the user."""
         if draft.kind in PROJECT_KINDS:
             return self.ltm.add(draft, provenance or Provenance())
         content = self._redact(draft.content)
@@ -452,6 +458,7 @@ class MemoryStore:
             confidence=default_confidence(provenance) if draft.confidence is None else draft.confidence,
             hashes=self._examples.hashes(draft.examples) if draft.examples else {},
             created=draft.created,
+            variants_of=contradicts,
         )
 
     def update(self, id: str, **changes: Any) -> MemoryRecord:

@@ -187,7 +187,30 @@ def test_statements_about_different_subjects_are_kept_whatever_their_kinds(
 
 
 @pytest.mark.parametrize("who", ["model", "tool"])
-def test_a_statement_of_a_model_or_tool_does_not_replace_a_discovery_at_once(time: Time, who: AssertedBy) -> None:
-    time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8080)), by("user"))
-    time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8081)), by(who))
+@pytest.mark.parametrize("kind", ["discovery", "fact"])
+def test_what_a_model_or_tool_states_beside_a_discovery_of_the_user_is_a_variant(
+    time: Time, who: AssertedBy, kind: Kind
+) -> None:
+    stated = time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8080)), by("user")).record
+    for _ in range(2):
+        done = time.memories.add(MemoryDraft(kind=kind, content=AT.format(8081)), by(who))
+        assert done.other == stated
+        [variant] = time.memories.variants(stated.id)
+        assert AT.format(8080) in time.memories.describe_variant(variant)
+        assert [one.content for one in time.memories.records(KINDS) if not one.is_variant] == [AT.format(8080)]
+        time.memories.undo()
+        assert time.memories.variants(stated.id) == ()
+
+
+def test_what_a_model_states_beside_its_own_discovery_is_another_discovery(time: Time) -> None:
+    for port in (8080, 8081):
+        time.memories.add(MemoryDraft(kind="discovery", content=AT.format(port)), by("model"))
     assert len(time.memories.records(("discovery",))) == 2
+
+
+def test_a_variant_of_a_discovery_that_the_user_confirms_replaces_it(time: Time) -> None:
+    time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8080)), by("user"))
+    time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8081)), by("model"))
+    time.memories.add(MemoryDraft(kind="fact", content=AT.format(8081)), by("user"))
+    [record] = time.memories.records(KINDS)
+    assert record.content == AT.format(8081) and not record.is_variant
