@@ -10,9 +10,10 @@ from clio.context.message_views import is_substantive
 from clio.context.request_builder import wrap_context
 from clio.context.summary import RunningJob, ThreadSummary, TrimmedSpan, merge_summaries, summarize_messages
 from clio.context.window_messages import WindowMessages
-from clio.messages import UserMessage
+from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim, find_first_words
+from clio.text.formatting import shorten_to_weight
 from clio.tokens import TokenEstimator, message_units
 
 _HEAD_NOTE_SHARE = 0.3  # of the tokens for summary and note together
@@ -21,8 +22,14 @@ _HEADING_LINES = 3  # two blank lines and the heading, which are useless without
 _HEADING = re.compile(r":$|\| ##|^  \| *$")
 _BUDGET_STEP = 0.85  # factor by which the budget is reduced if the text is too long
 _GROWTH, _GROWN_UNITS, _FEW_MESSAGES = 1.1, 300.0, 300
+_TASK_UNITS = 1_000.0
 _MIN_SUMMARY_TOKENS = 60
 """A shorter summary would contain little more than its fixed text."""
+
+
+def _begins_todos(call: ToolCall) -> bool:
+    """Whether a call writes a new list of todos, none of which is done."""
+    return call.name == "todo_operations" and '"write"' in call.arguments and "completed" not in call.arguments
 
 
 class SummaryMessage:
@@ -218,11 +225,17 @@ class SummaryMessage:
         return merge_summaries(self._summary, self._summarize_until(len(self._session.messages)))
 
     def task(self) -> str:
-        """Return the newest text of the user that states the task."""
-        for message in reversed(self._session.messages[self._session.own_from :]):
+        """Return the request for which the open todos were written, else the first one, and the newest request."""
+        first = newest = planned = ""
+        for message in self._session.messages[self._session.own_from :]:
             if isinstance(message, UserMessage) and message.origin == "user" and is_substantive(message.content):
-                return message.content
-        return ""
+                newest = message.content
+                first = first or newest
+            elif isinstance(message, AssistantMessage) and any(map(_begins_todos, message.tool_calls)):
+                planned = newest
+        is_open = any(todo.status != "completed" for todo in self._session.todos)
+        task = planned if planned and is_open else first
+        return task if newest == task else f"{shorten_to_weight(task, _TASK_UNITS)}\n\nNewest request: {newest}"
 
     def _catch_up(self) -> None:
         """Summarize what left the window in earlier runs, trim by trim."""

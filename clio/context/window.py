@@ -56,8 +56,8 @@ class ContextWindow:
 
     Args:
         limits: of the model; limits that a server states in a refusal replace them.
-        before_trim: called before messages leave the window, with the summary of the whole session and the text of
-            the task.
+        before_trim: called before messages leave the window, with the summary of the whole session and the texts of
+            its task and newest request.
         recovery: returns the note below the summary after an overflow or a resume, within a number of tokens.
         standing: called after messages left the window; returns the limits and preferences that earlier turns were
             told and that still apply, the most important first. The requests contain them until the next trim.

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from clio.agent.user_interface import ContextTrimmed, TurnFinished
+from clio.commands.registry import run_command
 from clio.messages import ToolMessage, UserMessage
 from tests.support.chat_server import Reply, empty_stream, error, raw_sse, text, tool_calls
 from tests.turns.conftest import MakeHarness
@@ -473,3 +474,34 @@ def test_after_a_trim_the_model_is_told_the_running_job_and_the_findings_of_its_
     sent = json.dumps(harness.server.requests[-1].body["messages"])
     assert "job1: echo up; exec sleep 60" in sent
     assert "1. find it: calc.py:2 subtracts" in sent
+
+
+@pytest.mark.parametrize(
+    ("messages", "task"),
+    [
+        (["Mend the parser.", "yes, go on", "What is the newest tag?"], "Mend the parser."),
+        (["Which files are there?", "PLAN Mend the parser.", "What is the newest tag?"], "PLAN Mend the parser."),
+        (["Mend the parser."], "Mend the parser."),
+    ],
+)
+def test_the_progress_page_names_the_task_of_the_session_and_the_newest_request(
+    make_harness: MakeHarness, messages: list[str], task: str
+) -> None:
+    todos = [{"title": "write a test", "status": "in_progress"}, {"title": "mend it"}]
+    harness = make_harness([], approve="all")
+
+    async def run() -> None:
+        for message in messages:
+            if message.startswith("PLAN"):
+                harness.server.replies.append(tool_calls([("todo_operations", {"operation": "write", "todos": todos})]))
+            for number in range(8):
+                harness.server.replies.append(tool_calls([("run_command", {"command": f"seq 1 800 # {number}"})]))
+            harness.server.replies.append(text("Ok."))
+            await harness.turn(message)
+        assert run_command(harness.app, "/session trim").ok
+        page = harness.app.memory.read_progress()
+        assert f"## Task\n{task}\n" in page
+        assert ("Newest request: " + messages[-1] in page) == (messages[-1] != task)
+        await harness.app.close()
+
+    asyncio.run(run())
