@@ -11,7 +11,7 @@ import os
 
 TYPE_CHECKING = False  # same effect as typing's, without the import
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
 ENGLISH = "en"
@@ -78,6 +78,15 @@ def tr(message: str, /, **values: "Any") -> str:
 def mark(message: str) -> str:
     """Return the sentence unchanged: marks an entry of a table, which is translated with `tr` when it is shown."""
     return message
+
+
+Phrase = tuple[str, "dict[str, Any]"]
+"""An English sentence for `tr` and its values, to be translated when it is shown: its language may be another then."""
+
+
+def tr_phrases(phrases: "Iterable[Phrase]", say: "Callable[..., str]" = tr) -> str:
+    """Return the phrases as one text in the user's language. say: `str.format` for the English text."""
+    return "".join(say(text, **values) for text, values in phrases)
 
 
 def tr_count(number: int, noun: str, plural: str = "") -> str:

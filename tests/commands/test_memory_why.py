@@ -252,5 +252,39 @@ def test_reasons_and_failures_are_told_in_german(harness: Harness) -> None:
     ]
 
 
+@pytest.mark.parametrize(("said", "shown"), [("de", "en"), ("en", "de"), ("de", "de")])
+@pytest.mark.parametrize("more", [0, 8])
+def test_reasons_are_told_in_the_language_in_which_they_are_shown(
+    tmp_path: Path, said: str, shown: str, more: int
+) -> None:
+    english = ("matches port", "hard limit", "liked", "stated once", "more memories")
+    german = ("passt zu port", "feste Grenze", "gemocht", "einmal gesagt")
+    try:
+        choose_language({}, said)
+        harness = make_harness(tmp_path)
+        harness.memory.begin(window_tokens=32_000, session=harness.session)
+        for number in range(more + 1):
+            harness.memory.store.add(MemoryDraft(content=f"{PORT}{number}", kind="fact"))
+        harness.memory.preferences.add("force pushes", "", 0.5, explicit=True)
+        harness.memory.preferences.add("pytest", "", 9.0)
+        ok(harness, "/memory add discovery the staging server is called heron")
+        harness.memory.prefix_fragments()
+        harness.memory.turn_fragments(ASKED)
+        harness.session.close()
+        choose_language({}, shown)
+        later = make_harness(tmp_path)  # as after a restart: the report is read from its file
+        result = ok(later, "/memory why")
+        told = " ".join(cell for row in rows(result) for cell in row)
+        right, wrong = (english[:4], german) if shown == "en" else (german, english)
+        assert all(phrase in told for phrase in right), told
+        assert not any(phrase in told for phrase in wrong)
+        if shown == "de":
+            assert result.table is not None and not {"from", "what", "why", "score"} & set(result.table.columns)
+        assert {item["reason"] for item in result.data["items"]} >= {"hard limit: in every prompt"}  # for programs
+        later.session.close()
+    finally:
+        set_catalog(None)
+
+
 def test_the_summary_of_each_built_in_style_can_be_translated() -> None:
     assert {style.summary for style in load_built_in_styles()} == set(BUILT_IN_SUMMARIES)

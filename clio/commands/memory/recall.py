@@ -431,6 +431,8 @@ def _show_last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
     all of them.
     """
     data = msgspec.to_builtins(report)
+    for one in data["items"]:
+        del one["phrases"]
     asked = f"“{report.question}”" if report.question else tr("the last turn")
     task_type = tr(" (task type: {name})", name=report.scenario) if report.scenario else ""
     if not report.items:
@@ -518,11 +520,11 @@ def _count_prompt_tokens(ctx: CommandContext) -> int:
 
 
 def _make_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
-    state = "" if item.included else tr(", in request") if item.is_redundant else ", cut"
+    state = "" if item.included else tr(", in request") if item.is_redundant else tr(", cut")
     return (
         tr(_SOURCE_NAMES.get(item.source, item.source)) + state,
         _shorten_item_id(item),
-        f"{' '.join(item.text.split())} · {_format_reason(item)}",
+        f"{_get_text(item)} · {_format_reason(item)}",
         next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), ""),
         format_short_age(at, at - item.age_s) if item.age_s is not None else "",
         f"{_scale_tokens([item], ratio):,}" if item.tokens else "",
@@ -546,9 +548,13 @@ def _make_brief_why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ..
     source, id, _, score, _, tokens = _make_why_row(item, at, ratio)
     # Without what another column shows: the score of a project memory is its confidence.
     confidence = tr("confidence {confidence:.2f}, stated once", confidence=item.signals.get("confidence", 0.0))
-    reason = item.reason.removeprefix(f"{confidence.partition(', ')[0]}, ")
+    reason = item.told.removeprefix(f"{confidence.partition(', ')[0]}, ")
     reason = truncate(re.split("[;:]", reason)[0], _BRIEF_REASON_CHARS)
-    return source, id, " ".join(item.text.split()), reason, score, tokens
+    return source, id, _get_text(item), reason, score, tokens
+
+
+def _get_text(item: WhyItem) -> str:
+    return " ".join(item.text.split()) if item.id else tr_count(item.count, "more memory", "more memories")
 
 
 _SOURCE_NAMES = {"knowledge": mark("project"), "trimmed": mark("archived turn")}
@@ -557,7 +563,7 @@ _SOURCE_NAMES = {"knowledge": mark("project"), "trimmed": mark("archived turn")}
 _SCORES = ("rank", "weight", "confidence")
 """The signals shown as score of recalled memories, preferences and project memories, in this order."""
 
-_SHOWN_SIGNALS = ("evidence", "strength", "distance")
+_SHOWN_SIGNALS = (mark("evidence"), mark("strength"), mark("distance"))
 """The signals shown in the table; `--json` has all of them."""
 
 
@@ -565,8 +571,8 @@ def _format_reason(item: WhyItem) -> str:
     """Return the reason, followed by the signals that it does not mention."""
     shown = {name: value for name, value in item.signals.items() if name in _SHOWN_SIGNALS}
     missing = {name: value for name, value in shown.items() if f"{name} " not in item.reason}
-    signals = ", ".join(f"{name} {value:.3g}" for name, value in missing.items())
-    return f"{item.reason} ({signals})" if signals else item.reason
+    signals = ", ".join(f"{tr(name)} {value:.3g}" for name, value in missing.items())
+    return f"{item.told} ({signals})" if signals else item.told
 
 
 def _summarize_fragment(ctx: CommandContext, one: "Injected") -> str:

@@ -16,7 +16,7 @@ from clio.memory.store.ltm_codec import EVERYWHERE, LtmReader, normalize_rule_pa
 from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
-from clio.text.translation import mark, tr
+from clio.text.translation import Phrase, mark, tr_phrases
 from clio.text.untrusted_text import make_inert_line, quote_inert
 from clio.tokens import DEFAULT_RATIO, text_units
 
@@ -62,15 +62,20 @@ class InjectedItem(Struct, frozen=True, kw_only=True):
     @property
     def reason(self) -> str:
         """Why it is in the prompt, for the user."""
+        return tr_phrases(self.phrases)
+
+    @property
+    def phrases(self) -> tuple[Phrase, ...]:
+        """Why it is in the prompt."""
         entry = self.entry
         if entry.kind == "rule":
-            everywhere = tr("applies everywhere")
-            return everywhere if entry.context in ("", "*") else tr("applies to {path}", path=entry.context)
-        once = tr("confidence {confidence:.2f}, stated once", confidence=entry.confidence)
-        often = tr("confidence {confidence:.2f}, stated {count} times", confidence=entry.confidence, count=entry.times)
-        reason = once if entry.times == 1 else often
-        trust = describe_trust(entry, tr)
-        return f"{reason}, {trust}" if trust else reason
+            text = mark("applies everywhere") if entry.context in ("", "*") else mark("applies to {path}")
+            return ((text, {"path": entry.context}),)
+        text = mark("confidence {confidence:.2f}, stated once")
+        if entry.times != 1:
+            text = mark("confidence {confidence:.2f}, stated {count} times")
+        reason, trust = (text, {"confidence": entry.confidence, "count": entry.times}), explain_trust(entry)
+        return (reason, (", ", {}), trust) if trust[0] else (reason,)
 
     @property
     def tokens(self) -> int:
@@ -229,20 +234,23 @@ def _make_block(
 
 
 def describe_trust(record: MemoryRecord, say: Callable[..., str] = str.format) -> str:
+    """Return `explain_trust` as a text. say: `tr` for the user; without it the text is English, for the model."""
+    return tr_phrases([explain_trust(record)], say)
+
+
+def explain_trust(record: MemoryRecord) -> Phrase:
     """Return who confirmed a memory ("confirmed in 2 sessions"), or "unverified"; "" for what the user said once.
 
     A memory is unverified if only the assistant or a tool stated it, and in no other session. Files of other programs
     do not record who stated a memory; such a memory is neither confirmed nor unverified.
-
-    say: `tr` for the user; without it the text is English, for the model.
     """
     if record.members >= 2:
-        return say(mark("confirmed by {count} people"), count=record.members)
+        return mark("confirmed by {count} people"), {"count": record.members}
     if record.is_corroborated:
         sources = (record.provenance, *record.confirmations)
         sessions = {source.session for source in sources if source and source.session and source.asserted_by != "tool"}
-        return say(mark("confirmed in {count} sessions"), count=max(len(sessions), 2))
-    return "" if record.author in ("user", "") or record.confirmations else say(mark("unverified"))
+        return mark("confirmed in {count} sessions"), {"count": max(len(sessions), 2)}
+    return "" if record.author in ("user", "") or record.confirmations else mark("unverified"), {}
 
 
 _WILDCARDS = frozenset("*?[")

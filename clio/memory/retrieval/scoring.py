@@ -11,7 +11,7 @@ Times are seconds since the epoch. Pure: no store is read here.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from msgspec import Struct
 
@@ -22,10 +22,10 @@ from clio.memory.retrieval.evidence import (
     Transcribed,
     extract_text_stems,
 )
-from clio.memory.retrieval.prompt_prefix import CORROBORATED, Injected, describe_trust
+from clio.memory.retrieval.prompt_prefix import CORROBORATED, Injected, explain_trust
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.record import NOTED_BY_MODEL, MemoryRecord, Provenance
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_count, format_stored_time
 from clio.text.scoring import (
     DAY_S,
     MAX_DISTANCE,
@@ -35,7 +35,7 @@ from clio.text.scoring import (
     decay_confidence,
     describe_score,
 )
-from clio.text.translation import mark, tr, tr_count
+from clio.text.translation import Phrase, mark, tr, tr_phrases
 from clio.text.vocabulary import has_phrase, tokenize
 from clio.tokens import DEFAULT_RATIO, text_units
 
@@ -102,7 +102,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
         asks: it only asks something.
         says_nothing: it is a reply such as "Understood." or "I don't know".
         is_corroborated: two sessions or two members of a team confirmed it.
-        trust: see `prompt_prefix.describe_trust`.
+        trust: see `prompt_prefix.explain_trust`.
         signals: further numbers to report, such as the scores of the seeds' formulas.
         label: a note to show with it, such as "example changed since".
     """
@@ -122,7 +122,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     asks: bool = False
     says_nothing: bool = False
     is_corroborated: bool = False
-    trust: str = ""
+    trust: Phrase = ("", {})
     signals: Mapping[str, float] = {}
     label: str = ""
 
@@ -522,7 +522,7 @@ def of_record(record: MemoryRecord, now: float, drift: str = "", hit: Ranked | N
         where=_place(record.provenance),
         strength=record.strength(now),
         is_corroborated=record.is_corroborated,
-        trust=describe_trust(record),
+        trust=explain_trust(record),
         signals=signals,
         label="; ".join(filter(None, (NOTED_BY_MODEL if record.is_noted_by_model else "", doubt, drift))),
     )
@@ -548,7 +548,7 @@ def of_entry(entry: MemoryRecord, now: float) -> Candidate:
         where=_place(entry.provenance),
         strength=decay_confidence(entry.confidence, days),
         is_corroborated=entry.is_corroborated,
-        trust=describe_trust(entry),
+        trust=explain_trust(entry),
         signals={"confidence": entry.confidence, "times": float(entry.times)},
     )
 
@@ -625,7 +625,7 @@ def list_reasons(item: Scored) -> Iterator[Reason]:
         weight = compute_strength_weight(candidate.strength)
         yield Reason("strength", round(weight, 3), mark("strength {strength:.2f}"), {"strength": candidate.strength})
     if candidate.is_corroborated:
-        yield Reason("corroborated", CORROBORATED, candidate.trust or _CONFIRMED)
+        yield Reason("corroborated", CORROBORATED, *(candidate.trust if candidate.trust[0] else (_CONFIRMED, {})))
     if item.rank is not None:
         yield Reason("rank", round(item.rank, 4), mark("by rank within each source"))
     if item.also:
@@ -648,30 +648,27 @@ def collect_signals(item: Scored) -> dict[str, float]:
     return dict(candidate.signals) | found
 
 
-def describe_match(item: Scored) -> str:
-    """Return why something is recalled as a short phrase: matches staging, port; importance 0.8, 12 days old."""
+def explain_match(item: Scored) -> tuple[Phrase, ...]:
+    """Return why something is recalled: matches staging, port; importance 0.8, 12 days old."""
     if item.because:
-        return item.because
+        return ((item.because, {}),)
     candidate = item.candidate
-    words, values = _describe_words(item)
-    reasons = [tr(words, **values)] if item.fit.found.hits or item.fit.found.alias else []
-    if is_near(candidate):
-        reasons.append(tr(_CLOSE))
-    importance = candidate.signals.get("importance")
-    about = [tr("importance {importance:g}", importance=importance)] if importance is not None else []
-    age, values = _describe_age(item)
-    about += [tr(age, **values)] if candidate.when else []
-    if candidate.trust or candidate.is_corroborated:
-        about.append(tr(candidate.trust or _CONFIRMED))
-    return "; ".join([*reasons, *([", ".join(about)] if about else [])])
+    found = [("; ", _describe_words(item))] if item.fit.found.hits or item.fit.found.alias else []
+    found += [("; ", (_CLOSE, {}))] if is_near(candidate) else []
+    first = len(found)
+    if (importance := candidate.signals.get("importance")) is not None:
+        found.append((", ", (mark("importance {importance:g}"), {"importance": importance})))
+    found += [(", ", _describe_age(item))] if candidate.when else []
+    if candidate.trust[0] or candidate.is_corroborated:
+        found.append((", ", candidate.trust if candidate.trust[0] else (_CONFIRMED, {})))
+    parts = (("; " if place == first else sign, phrase) for place, (sign, phrase) in enumerate(found))
+    return tuple(one for sign, phrase in parts for one in ((sign, dict[str, Any]()), phrase))[1:]
 
 
 _CLOSE = mark("close in meaning")
-_Phrase = tuple[str, dict[str, object]]
-"""A sentence for `tr`, and its values."""
 
 
-def _describe_words(item: Scored) -> _Phrase:
+def _describe_words(item: Scored) -> Phrase:
     """Return which words of the query the text contains."""
     found = item.fit.found
     if item.fit.exact:
@@ -686,7 +683,7 @@ def _describe_words(item: Scored) -> _Phrase:
     return (mark("matches {words}"), {"words": words}) if others else (mark("no word matches"), {})
 
 
-def _describe_age(item: Scored) -> _Phrase:
+def _describe_age(item: Scored) -> Phrase:
     when = item.candidate.when
     if not when:
         return mark("undated"), {}
@@ -704,6 +701,7 @@ class WhyItem(Struct, frozen=True, kw_only=True):
 
     Attributes:
         source: its store.
+        reason: in English, for programs; `phrases` are the same for the user.
         age_s: seconds since it was stated; None if unknown.
         tokens: its size in tokens.
         included: whether the model was given it.
@@ -721,6 +719,12 @@ class WhyItem(Struct, frozen=True, kw_only=True):
     included: bool = True
     is_redundant: bool = False
     count: int = 1
+    phrases: tuple[Phrase, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """The reason in the user's language."""
+        return tr_phrases(self.phrases) or self.reason
 
 
 class WhyReport(Struct, frozen=True, kw_only=True):
@@ -741,11 +745,13 @@ _NOTES: dict[State, str] = {"given before": mark("; already given"), "in request
 def report_recalled(item: Scored, state: State, tokens: int = 0) -> WhyItem:
     """Return the account of a recalled memory. tokens: its size as it was given; 0 to estimate it from its text."""
     candidate = item.candidate
+    phrases = (*explain_match(item), *([(_NOTES[state], dict[str, Any]())] if state in _NOTES else ()))
     return WhyItem(
         source=candidate.source,
         id=candidate.id,
         text=candidate.text,
-        reason=describe_match(item) + (tr(_NOTES[state]) if state in _NOTES else ""),
+        reason=tr_phrases(phrases, str.format),
+        phrases=phrases,
         signals=collect_signals(item) | {"rank": item.score},
         age_s=max(item.now - candidate.when, 0.0) if candidate.when else None,
         tokens=tokens or estimate_tokens(candidate.text),
@@ -754,17 +760,19 @@ def report_recalled(item: Scored, state: State, tokens: int = 0) -> WhyItem:
     )
 
 
-def report_preference(record: MemoryRecord, now: float, area: str, weight: float | None = None) -> WhyItem:
+def report_preference(record: MemoryRecord, now: float, area: Phrase, weight: float | None = None) -> WhyItem:
     """Return the account of a preference or hard limit.
 
     area: where it applies. weight: its weight for the task type; None for a limit.
     """
     score = record.score or 0.0
+    phrases: tuple[Phrase, ...] = ((describe_score(score, is_rule=record.explicit), {}), (": ", {}), area)
     return WhyItem(
         source="preference",
         id=record.id,
         text=record.content,
-        reason=f"{tr(describe_score(score, is_rule=record.explicit))}: {area}",
+        reason=tr_phrases(phrases, str.format),
+        phrases=phrases,
         signals={"score": score} | ({} if weight is None else {"weight": round(weight, 3)}),
         age_s=max(now - record.seen, 0.0),
         tokens=estimate_tokens(record.content),
@@ -779,17 +787,20 @@ def report_project_memory(blocks: Iterable[Injected], now: float) -> Iterator[Wh
                 source="knowledge",
                 id=item.entry.id,
                 text=item.entry.line,
-                reason=item.reason,
+                reason=tr_phrases(item.phrases, str.format),
+                phrases=item.phrases,
                 signals={"worth": item.score, "confidence": item.entry.confidence},
                 age_s=max(now - item.entry.updated, 0.0) if item.entry.updated else None,
                 tokens=item.tokens,
             )
         if block.left_out:
+            left = mark("for another folder, or over the size limit of the block")
             yield WhyItem(
                 source="knowledge",
                 id="",
-                text=tr_count(block.left_out, "more memory", "more memories"),
-                reason=tr("for another folder, or over the size limit of the block"),
+                text=format_count(block.left_out, "more memory"),
+                reason=left,
+                phrases=((left, {}),),
                 included=False,
                 count=block.left_out,
             )

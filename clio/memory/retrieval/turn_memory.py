@@ -48,7 +48,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionLimit
 from clio.text.formatting import format_stored_time
 from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
-from clio.text.translation import tr
+from clio.text.translation import Phrase, mark, tr_phrases
 from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
 from clio.text.vocabulary import is_stop_word_stem, stem_word, tokenize
 
@@ -198,7 +198,7 @@ def _render_recalled(item: Scored, chars: int) -> _Recalled:
     is_quoted = candidate.said_by in _QUOTED
     when = format_stored_time("%Y-%m-%d", candidate.when) if candidate.when else "undated"
     by = _BY.get(candidate.said_by or candidate.role, "")
-    about = (when, candidate.kind or "from earlier", by, "" if is_quoted else candidate.trust)
+    about = (when, candidate.kind or "from earlier", by, "" if is_quoted else tr_phrases([candidate.trust], str.format))
     # Text of a tool or a document may contain orders, so the model gets it as a quotation.
     text = quote_inert(content) if is_quoted else make_inert_line(content)
     note = f" [{make_inert_line(candidate.label)}]" if candidate.label else ""
@@ -553,7 +553,7 @@ class TurnMemory:
         """
         now = {record.id: record for record in self._hard_limits()}
         at = self._clock()
-        self.items += [report_preference(record, at, tr("in every prompt")) for record in now.values()]
+        self.items += [report_preference(record, at, (mark("in every prompt"), {})) for record in now.values()]
         told = self._limits | self._new
         new = [
             record
@@ -622,7 +622,8 @@ class TurnMemory:
         if fragment is None:
             return None
         for preference in fitting:
-            area = tr("for {area}", area=self.scenario if preference.record.scenarios else tr("any work"))
+            text = mark("for {area}") if preference.record.scenarios else mark("for any work")
+            area: Phrase = (text, {"area": self.scenario})
             self.items.append(report_preference(preference.record, self._clock(), area, preference.weight))
         if fragment.text in self._told_tastes:
             return None
@@ -677,7 +678,7 @@ class TurnMemory:
         new = [*again, *(live[id] if id in live else self._store.successor(id) for id in told)]
         return [
             make_without_query(
-                of_record(record, now, self._store.describe_drift(record)), tr("replaces an outdated memory"), now
+                of_record(record, now, self._store.describe_drift(record)), mark("replaces an outdated memory"), now
             )
             for record in new
             if record is not None and record.id not in found

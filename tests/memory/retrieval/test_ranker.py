@@ -6,12 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.scoring import Candidate, Engine, Scored, collect_signals, describe_match, rank
+from clio.memory.retrieval.scoring import Candidate, Engine, Scored, collect_signals, explain_match, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import SessionDoc, TurnDoc
+from clio.text.translation import tr_phrases
 
 NOW = 1_700_000_000.0
 DAY_S = 86_400.0
+
+
+def describe_match(item: Scored) -> str:
+    return tr_phrases(explain_match(item))
 
 
 def memory(text: str, id: str = "", **fields: object) -> Candidate:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from clio.memory.retrieval.scoring import (
     SOURCE_RULES,
     Candidate,
+    Scored,
     Source,
     TextMatcher,
     Transcribed,
@@ -14,12 +15,17 @@ from clio.memory.retrieval.scoring import (
     compute_recency,
     compute_reciprocal_ranks,
     compute_strength_weight,
-    describe_match,
+    explain_match,
     get_tier,
     rank,
 )
+from clio.text.translation import tr_phrases
 
 DAY = 86_400.0
+
+
+def describe_match(item: Scored) -> str:
+    return tr_phrases(explain_match(item))
 
 
 NOW = 1e9
