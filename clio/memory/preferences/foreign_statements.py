@@ -729,7 +729,10 @@ def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | N
         if (asked := _match(pattern, clause)) is not None:
             with_task = _match(f"(?P<stated>{rules.stated_before_task}){rules.task_behind}", asked["what"])
             what = with_task["stated"] if with_task else asked["what"]
-            if re.search(rules.prohibition, what, re.I) and _term(what, rules, what) == "lasting":
+            term = _term(what, rules, what) if re.search(rules.prohibition, what, re.I) else None
+            # "Merk dir: keine Deploys am Freitag" is an order, "recuerda que no tienes acceso" a fact.
+            is_order = clause[: asked.start("what")].rstrip().endswith((":", "：")) or _match(rules.bare, what)
+            if term == "lasting" or (term == "unclear" and is_order):
                 is_project = re.search(rules.project, what, re.I) is not None
                 return LanguageStatement(kind="limit", content=_tidy(what), quote=sentence, in_project=is_project)
             return LanguageStatement(kind="remember", content=_tidy(what), quote=sentence)
