@@ -7,11 +7,11 @@ those by which `statement_parser` and `statement_relation` parse and compare sta
 """
 
 import re
-from collections.abc import Collection, Sequence
-from functools import cache, lru_cache
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, structs
@@ -166,7 +166,23 @@ _IDENTIFIER = re.compile(
 _CLAUSE_END = re.compile(rf"\s*[,;–—()（），、。]\s*|:\s+|\s-\s|{NO_TITLE}\.\s+")
 
 
-class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WordSet(frozenset[str]):
+    """Words, separated by spaces in the file."""
+
+
+class StemSet(frozenset[str]):
+    """The stems of words."""
+
+
+class WordKinds(dict[str, str]):
+    """By word, its kind; in the file by kind, the words."""
+
+
+class Synonyms(dict[str, str]):
+    """By stem, the stem of the first word of its family."""
+
+
+class WordTables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """The content of `statement_reader.json`, of all languages together: a short sentence does not show its language.
 
     Attributes:
@@ -179,155 +195,109 @@ class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         moods: words that permit, demand or tell the past.
         attributes: words that name what the value is, such as "port", at whatever place.
         nouns: words of relations that tell which part of a statement is the value: "walnut is the name of the db".
-        ended: pattern of clauses that say what no longer holds.
+        ended: clauses that say what no longer holds.
         passives: words before who does something.
-        canonical: patterns of phrases with one meaning, and the word to read instead.
-        causes: patterns of whole statements with the groups `cause` and `effect`, by whatever words they are joined.
-        rewritten: patterns of phrases with one meaning, and what to read instead when two statements are compared.
+        canonical: phrases with one meaning, and the word to read instead.
+        causes: whole statements with the groups `cause` and `effect`, by whatever words they are joined.
+        rewritten: phrases with one meaning, and what to read instead when two statements are compared.
         implied: words that say no more than a unit or noun of the statement does, by these units and nouns: tests
             "take", "need" or "last" 4 minutes.
         synonyms: families of words with one meaning.
         clefts: words that move a value to the beginning: "8787 is what the relay uses".
-        sources, sources_cjk: patterns of phrases that say where the user knows it from.
-        dropped_starts: patterns of the first words of clauses that say since when it is so.
-        limiting_starts: patterns of the first words of clauses that limit what a sentence says.
+        sources: phrases that say where the user knows it from.
+        dropped_starts: the first words of clauses that say since when it is so.
+        limiting_starts: the first words of clauses that limit what a sentence says.
         doubts: searched anywhere; a sentence with one of them says nothing for certain.
         past: searched in sentences that announce no change; they tell what was.
-        leads, weak_leads, tails: patterns of words before and after a corrected value; weak ones correct nothing.
-        changes: patterns of words of a lasting change that may stand anywhere, such as "these days".
-        signs, corrected: patterns of words that announce another value, or say that one was wrong, wherever they are.
-        remarks: patterns of clauses about how the user learned of it.
-        denied, denied_before: patterns of words before and behind a value that no longer holds.
-        denials: patterns of words before a value that does not hold if the sentence gives another one.
+        leads, weak_leads, tails: words before and after a corrected value; weak ones correct nothing.
+        signs, corrected: words that announce another value, or say that one was wrong, wherever they are.
+        remarks: clauses about how the user learned of it.
+        denied, denied_before: words before and behind a value that no longer holds.
+        denials: words before a value that does not hold if the sentence gives another one.
     """
 
-    linking: tuple[str, ...]
-    linking_cjk: str
-    relations: dict[str, str]
-    generic: str
-    units: dict[str, str]
-    fillers: tuple[str, ...]
-    fillers_cjk: str
-    negations: str
-    moods: dict[str, str]
-    attributes: str
-    nouns: str
-    ended: str
-    passives: str
-    canonical: tuple[tuple[str, str], ...]
-    causes: tuple[str, ...]
-    rewritten: tuple[tuple[str, str], ...]
-    implied: dict[str, str]
-    synonyms: tuple[str, ...]
-    clefts: str
-    sources: tuple[str, ...]
-    sources_cjk: str
-    dropped_starts: str
-    limiting_starts: str
-    doubts: str
-    past: str
-    leads: tuple[str, ...]
-    weak_leads: tuple[str, ...]
-    tails: tuple[str, ...]
-    leads_cjk: str
-    tails_cjk: str
-    changes: tuple[str, ...]
-    signs: tuple[str, ...]
-    signs_cjk: str
-    corrected: tuple[str, ...]
-    corrected_cjk: str
-    remarks: tuple[str, ...]
-    denied: tuple[str, ...]
-    denied_before: tuple[str, ...]
-    denials: str
-
-
-class WordTables(Struct, frozen=True, kw_only=True):
-    """The content of `statement_reader.json` as sets, maps and compiled patterns; see `_Rules`."""
-
-    linking: frozenset[str]
-    relations: dict[str, str]
-    generic: frozenset[str]
-    units: dict[str, str]
-    fillers: frozenset[str]
-    negations: frozenset[str]
-    moods: dict[str, str]
-    attributes: frozenset[str]
-    nouns: frozenset[str]
+    linking: WordSet
+    relations: WordKinds
+    generic: WordSet
+    units: WordKinds
+    fillers: WordSet
+    negations: WordSet
+    moods: WordKinds
+    attributes: StemSet
+    nouns: WordSet
     ended: re.Pattern[str]
-    passives: frozenset[str]
+    passives: WordSet
     canonical: tuple[tuple[re.Pattern[str], str], ...]
     causes: tuple[LazyRegex, ...]
     rewritten: tuple[tuple[LazyRegex, str], ...]
     implied: dict[str, str]
-    synonyms: dict[str, str]
-    clefts: frozenset[str]
-    source: re.Pattern[str]
-    dropped_start: re.Pattern[str]
-    limiting_start: re.Pattern[str]
-    doubt: re.Pattern[str]
+    synonyms: Synonyms
+    clefts: WordSet
+    sources: re.Pattern[str]
+    dropped_starts: re.Pattern[str]
+    limiting_starts: re.Pattern[str]
+    doubts: re.Pattern[str]
     past: re.Pattern[str]
-    dropped_cjk: re.Pattern[str]
-    fillers_cjk: re.Pattern[str]
-    lead: re.Pattern[str]
-    strong_lead: re.Pattern[str]
-    tail: re.Pattern[str]
-    change: re.Pattern[str]
-    sign: re.Pattern[str]
+    leads: re.Pattern[str]
+    weak_leads: re.Pattern[str]
+    tails: re.Pattern[str]
+    signs: re.Pattern[str]
     corrected: re.Pattern[str]
-    remark: re.Pattern[str]
+    remarks: re.Pattern[str]
     denied: re.Pattern[str]
     denied_before: re.Pattern[str]
-    denial: re.Pattern[str]
+    denials: re.Pattern[str]
+
+    @cached_property
+    def lead(self) -> re.Pattern[str]:
+        """All words before a corrected value."""
+        either = f"{self.leads.pattern}|{self.weak_leads.pattern}"
+        return re.compile(rf"(?:(?:{either})(?:[\s,.:;!–—…，、：。！]|-(?!\d))*)+", re.I)
+
+    @cached_property
+    def tail(self) -> re.Pattern[str]:
+        """All words behind a corrected value."""
+        return re.compile(rf"(?:(?<=.)[\s,.;–—-]*(?:{self.tails.pattern}))+[\s.!。！]*$", re.I)
+
+    @cached_property
+    def linking_cjk(self) -> re.Pattern[str]:
+        """Words of `linking` and `relations` in scripts without spaces."""
+        return _compile_cjk((*self.linking, *self.relations))
+
+    @cached_property
+    def fillers_cjk(self) -> re.Pattern[str]:
+        """Words of `fillers` in scripts without spaces."""
+        return _compile_cjk(self.fillers)
+
+
+def _compile_cjk(words: Iterable[str]) -> re.Pattern[str]:
+    known = [word for word in words if re.match(f"[{CJK}]", word)]
+    return re.compile("|".join(sorted(known, key=len, reverse=True)))
+
+
+def _decode_table(kind: Any, content: Any) -> Any:
+    """Return a field of `WordTables`. Whole words match the lines of a list, except in scripts without spaces."""
+    if kind is LazyRegex:
+        return LazyRegex(content, re.I)
+    if kind is WordKinds:
+        return WordKinds((word, name) for name, line in content.items() for word in line.split())
+    if kind is Synonyms:
+        return Synonyms((_stem(word), _stem(line.split()[0])) for line in content for word in line.split())
+    if kind in (WordSet, StemSet):
+        words = (content if isinstance(content, str) else " ".join(content)).split()
+        return kind(map(_stem, words) if kind is StemSet else words)
+    if isinstance(content, str):
+        return re.compile(content, re.I)
+    unspaced = [line for line in content if re.search(f"[{CJK}]", line)]
+    spaced = "|".join(line for line in content if line not in unspaced)
+    return re.compile("|".join((rf"(?<!\w)(?:{spaced})(?!\w)", *unspaced)), re.I)
 
 
 @cache
 def word_tables() -> WordTables:
-    """Return the content of `statement_reader.json`, ready for use. Cached."""
-    rules = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Rules)
-    relations = {word: kind for kind, line in rules.relations.items() for word in line.split()}
-    dropped = [word for word in (*rules.linking_cjk.split(), *relations) if re.match(f"[{CJK}]", word)]
-    strong, weak, tails = ("|".join(lines) for lines in (rules.leads, rules.weak_leads, rules.tails))
-    either = "|".join
-    return WordTables(
-        linking=frozenset(" ".join(rules.linking).split()),
-        relations=relations,
-        generic=frozenset(rules.generic.split()),
-        units={word: kind for kind, line in rules.units.items() for word in line.split()},
-        fillers=frozenset(" ".join(rules.fillers).split()),
-        negations=frozenset(rules.negations.split()),
-        moods={word: mood for mood, line in rules.moods.items() for word in line.split()},
-        attributes=frozenset(map(_stem, rules.attributes.split())),
-        nouns=frozenset(rules.nouns.split()),
-        ended=re.compile(rules.ended, re.I),
-        passives=frozenset(rules.passives.split()),
-        canonical=tuple((re.compile(pattern, re.I), word) for pattern, word in rules.canonical),
-        causes=tuple(LazyRegex(pattern, re.I) for pattern in rules.causes),
-        rewritten=tuple((LazyRegex(pattern, re.I), text) for pattern, text in rules.rewritten),
-        implied=rules.implied,
-        synonyms={_stem(word): _stem(line.split()[0]) for line in rules.synonyms for word in line.split()},
-        clefts=frozenset(rules.clefts.split()),
-        source=re.compile(rf"(?<!\w)(?:{either(rules.sources)})|{rules.sources_cjk}", re.I),
-        dropped_start=re.compile(rf"(?:{rules.dropped_starts})\b", re.I),
-        limiting_start=re.compile(rf"(?:{rules.limiting_starts})\b", re.I),
-        doubt=re.compile(rules.doubts, re.I),
-        past=re.compile(rules.past, re.I),
-        dropped_cjk=re.compile(either(sorted(dropped, key=len, reverse=True))),
-        fillers_cjk=re.compile(either(sorted(rules.fillers_cjk.split(), key=len, reverse=True))),
-        lead=re.compile(
-            rf"(?:(?:(?:{strong}|{weak})(?!\w)|\*+|[啊哦ああ]?(?:{rules.leads_cjk}))(?:[\s,.:;!–—…，、：。！]|-(?!\d))*)+",
-            re.I,
-        ),
-        strong_lead=re.compile(rf"(?<!\w)(?:{strong})(?!\w)|\*|{rules.leads_cjk}", re.I),
-        tail=re.compile(rf"(?:[\s,.;–—-]+(?:{tails}))+[\s.!]*$|(?:{rules.tails_cjk})[。！!\s]*$", re.I),
-        change=re.compile(rf"(?<!\w)(?:{either(rules.changes)})(?!\w)", re.I),
-        sign=re.compile(rf"(?<!\w)(?:{either((*rules.signs, *rules.changes))})(?!\w)|{rules.signs_cjk}", re.I),
-        corrected=re.compile(rf"(?<!\w)(?:{either(rules.corrected)})(?!\w)|{rules.corrected_cjk}", re.I),
-        remark=re.compile(either(rules.remarks), re.I),
-        denied=re.compile(rf"(?<!\w)(?:{either(rules.denied)})(?!\w)", re.I),
-        denied_before=re.compile(rf"(?<!\w)(?:{either(rules.denied_before)})(?!\w)", re.I),
-        denial=re.compile(rf"(?<![\w-])(?:{rules.denials})(?![\w-])", re.I),
-    )
+    """Return the content of `statement_reader.json`. Cached."""
+    content = Path(__file__).with_suffix(".json").read_bytes()
+    return msgspec.json.decode(content, type=WordTables, dec_hook=_decode_table)
 
 
 class Word(Struct, frozen=True, kw_only=True):
@@ -440,7 +410,7 @@ def read_said_words(sentence: str) -> Words:
     """Return the words of a sentence of a conversation, without those that introduce or comment it. Cached."""
     text, is_corrected = _strip_tail(sentence)
     if lead := word_tables().lead.match(text):
-        is_corrected = is_corrected or word_tables().strong_lead.search(lead[0]) is not None
+        is_corrected = is_corrected or word_tables().leads.search(lead[0]) is not None
         text = f"{' ' * lead.end()}{text[lead.end() :]}"
     return _read_said(sentence, text, is_corrected, ())
 
@@ -490,12 +460,12 @@ def _find_denied(text: str, ignored: str) -> tuple[str, list[tuple[int, int]]]:
         for found, (start, end) in zip(_DENIED_CJK.finditer(text), spans, strict=True)
         for gap in ((found.start(), start), (end, found.end()))
     ]
-    negations = [one for one in word_tables().denial.finditer(text) if one[0].casefold() != ignored]
+    negations = [one for one in word_tables().denials.finditer(text) if one[0].casefold() != ignored]
     for number, negation in enumerate(negations):
         contrast = _CONTRAST.search(text, negation.end())
         end = contrast.start() if contrast else len(text)
         rest = text[contrast.end() :].lstrip() if contrast else ""
-        is_contrasted = bool(rest) and word_tables().denial.match(rest) is None
+        is_contrasted = bool(rest) and word_tables().denials.match(rest) is None
         if not (is_contrasted or _IS_OPPOSED.search(text[: negation.start()])):
             continue
         gaps += [negation.span(), contrast.span() if contrast else (end, end)]
@@ -513,12 +483,12 @@ def _find_denied(text: str, ignored: str) -> tuple[str, list[tuple[int, int]]]:
 def _read_said(sentence: str, text: str, is_corrected: bool, denied_values: Sequence[tuple[int, int]]) -> Words:
     """Return the words of a sentence. text: with spaces for what does not count. denied_values: see `_find_denied`."""
     tables = word_tables()
-    text = tables.source.sub(_blank, text)
+    text = tables.sources.sub(_blank, text)
     for start, end in split_clauses(text):
         clause = text[start:end]
-        if end < len(text) and tables.dropped_start.match(clause.lstrip()):
+        if end < len(text) and tables.dropped_starts.match(clause.lstrip()):
             text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
-    remarks = [span for span in split_clauses(text) if tables.remark.match(text[slice(*span)].lstrip())]
+    remarks = [span for span in split_clauses(text) if tables.remarks.match(text[slice(*span)].lstrip())]
     denied = [(found.end(), _end_of_clause(text, found.end())) for found in tables.denied.finditer(text)] + [
         (_start_of_clause(text, found.start()), found.start()) for found in tables.denied_before.finditer(text)
     ]
@@ -527,11 +497,11 @@ def _read_said(sentence: str, text: str, is_corrected: bool, denied_values: Sequ
     ended += denied_values
     denied += ended
     is_corrected = is_corrected or bool(remarks or denied) or tables.corrected.search(text) is not None
-    is_change = tables.sign.search(text) is not None
+    is_change = tables.signs.search(text) is not None
     is_signed = is_corrected or is_change
     first = next(iter(text.split()), "")
     text = tables.fillers_cjk.sub(lambda found: "，" * len(found[0]), text)
-    for pattern in (tables.denied, tables.corrected, tables.sign, tables.denied_before):
+    for pattern in (tables.denied, tables.corrected, tables.signs, tables.denied_before):
         text = pattern.sub(_blank, text)
     words = _read_words(text, sentence, tables.fillers)
     plain = text
@@ -588,11 +558,11 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
     relations: set[str] = set()
     for pattern, word in tables.canonical:
         text = pattern.sub(lambda found, word=word: word.ljust(len(found[0]))[: len(found[0])], text)
-    dropped = tables.dropped_cjk.findall(text)
+    dropped = tables.linking_cjk.findall(text)
     relations.update(" ".join(tables.relations.get(word, "") for word in dropped).split())
     has_noun = not tables.nouns.isdisjoint(dropped)
     is_cleft = not tables.clefts.isdisjoint(dropped) or not {"由", "的"}.isdisjoint(dropped)
-    text = tables.dropped_cjk.sub(_blank, text)
+    text = tables.linking_cjk.sub(_blank, text)
     words: list[Word] = []
     negations: list[int] = []
     moods: set[str] = set()
@@ -834,7 +804,5 @@ def is_light(word: str) -> bool:
         plain in tables.linking
         or plain in tables.relations
         or plain in tables.fillers
-        or bool(
-            tables.sign.fullmatch(plain) or tables.corrected.fullmatch(plain) or tables.strong_lead.fullmatch(plain)
-        )
+        or bool(tables.signs.fullmatch(plain) or tables.corrected.fullmatch(plain) or tables.leads.fullmatch(plain))
     )

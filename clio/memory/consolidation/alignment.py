@@ -111,7 +111,7 @@ def align(old: str, sentence: str) -> ValueChange | None:
     if denied and not is_denial and re.search(f"[{CJK}]", sentence):
         return None  # "错误不是来自 sphinx，而是来自 mypy"
     said = denial if denial and is_denial else said
-    if not said.words or word_tables().doubt.search(said.plain):
+    if not said.words or word_tables().doubts.search(said.plain):
         return None
     if not said.is_signed and ("past" in said.moods or word_tables().past.search(said.text)):
         return None
@@ -155,7 +155,7 @@ def _read_clauses(said: Words) -> Iterator[Words]:
     clauses = split_clauses(text)
     for start, stop in clauses if 1 < len(clauses) <= _MAX_CLAUSES else ():
         others = (text[slice(*span)].strip() for span in clauses if span != (start, stop))
-        if any(word_tables().limiting_start.match(other) for other in others):
+        if any(word_tables().limiting_starts.match(other) for other in others):
             continue
         negated = [
             span for span in clauses if span != (start, stop) and any(span[0] <= at < span[1] for at in said.negations)

@@ -248,7 +248,7 @@ def _read_foreign_facts(text: str, language: str) -> Iterator[tuple[str, str]]:
     lead, _, denied, _ = _foreign_rules(language)
     for said in read_own_sentences(re.sub(r"([。！？])(?=\S)", r"\1\n", text), _MAX_SENTENCE):
         plain = said.text.replace("’", "'").strip(" .。!！")
-        if said.is_question or said.text.lstrip().startswith("¿") or word_tables().doubt.search(plain):
+        if said.is_question or said.text.lstrip().startswith("¿") or word_tables().doubts.search(plain):
             continue
         plain = lead.sub("", denied.sub("", plain))
         parts = [plain] if _states_foreign_fact(plain, language) else _FOREIGN_AND.split(plain)

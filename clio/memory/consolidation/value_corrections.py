@@ -90,7 +90,7 @@ def read_value_corrections(text: str) -> list[str]:
             found[-2:] = [f"{found[-2]}, {found[-1]}"]
     sentences = [one for one in found if not _is_only_sign(one)]
     # "I misremembered who maintains the driver. Beatriz does.", "Not Priya. Marguerite."
-    denial = word_tables().denial
+    denial = word_tables().denials
     sentences += [
         f"{one}. {other}"
         for one, other in pairwise(sentences)
@@ -145,7 +145,7 @@ def find_corrected_choice(old: str, sentence: str) -> ValueChange | None:
     if _CJK.search(old) or _CJK.search(sentence):
         return None  # its negations have no fixed place
     ends = [
-        found.start() for one in (word_tables().denial, word_tables().denied, _PROHIBITS) if (found := one.search(old))
+        found.start() for one in (word_tables().denials, word_tables().denied, _PROHIBITS) if (found := one.search(old))
     ]
     chosen = old[: min(ends, default=len(old))].rstrip(" ,;–—-")
     return find_corrected_value(chosen, sentence) if chosen else None
