@@ -696,6 +696,11 @@ def may_replace(new: Sequence[Word], gone: Sequence[Word]) -> bool:
     units, former_units = ({word.unit for word in words} - {""} for words in (numbers, former_numbers))
     if numbers and (_list_counted(new) != _list_counted(gone) or (units and former_units and not units & former_units)):
         return False
+    if any(
+        any(word.form == "version" for word in one) and other
+        for one, other in ((numbers, former_units), (former_numbers, units))
+    ):
+        return False  # "3.4", "5 seconds"
     families, former_families = ([find_family(word.text.casefold()) for word in one] for one in (names, former_names))
     if numbers and bool(names) != bool(former_names):
         return False  # "Ubuntu 24", "9090"
@@ -710,7 +715,7 @@ def may_replace(new: Sequence[Word], gone: Sequence[Word]) -> bool:
         return False  # "Frankfurt", "stg-1"
     if bool(names) != bool(former_names) and max(len(plain), len(former_plain)) > _MAX_PLAIN:
         return False  # "stg-1", "the password rotates monthly"
-    return not _is_state(plain) or _is_state(former_plain)
+    return _is_state(plain) == _is_state(former_plain)
 
 
 def _is_proper(words: Sequence[Word]) -> bool:
@@ -718,8 +723,11 @@ def _is_proper(words: Sequence[Word]) -> bool:
 
 
 def _is_handle(words: Sequence[Word]) -> bool:
-    """Whether a value is an identifier with a number: "stg-1"."""
-    return len(words) == 1 and re.fullmatch(r"[a-z]+[-_]?\d+", words[0].text) is not None
+    """Whether a value is an identifier with a number, a path or a host: "stg-1", "services/a", "shop.acme.dev"."""
+    return len(words) == 1 and re.fullmatch(_HANDLE, words[0].text) is not None
+
+
+_HANDLE = r"[a-z]+[-_]?\d+|[\w.-]*/[\w./-]+|[a-z][\w-]*(?:\.[\w-]+){2,}"
 
 
 _HOURS = frozenset("noon midnight mittag mitternacht midi minuit mediodía medianoche".split())

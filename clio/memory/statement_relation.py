@@ -89,7 +89,7 @@ _SENTENCE_END = LazyRegex(
 )
 _UNCERTAIN = LazyRegex(
     r"\b(?:might|maybe|perhaps|possibly|eventually|someday|for example|e\.g|didn'?t|did not)\b|\?$"
-    r"|\bwill\b.* (?:next|later|soon)\b",
+    r"|\bwill\b.* (?:next|later|soon)\b|\bthis (?:week|sprint|month)'s\b",
     re.I,
 )
 _ADDITION = LazyRegex(
@@ -188,9 +188,24 @@ def _is_other_property(old: str, new: str) -> bool:
         is_measured = any(word.unit for word in words)
         if are_numbers and is_measured and any(word.key in word_tables().attributes for word in others):
             return True  # "answers within 200 ms", "the port is 9090"
+    if any(not any(matches(word, one) for one in mine) for word in theirs if _narrows(word, new)):
+        return True  # "the upload limit for admins is 50 MB", "the debug port of the API is 9229"
     if are_numbers and is_bound(old) and not is_bound(new):
         return True  # "coverage must be above 90 percent", "coverage is 93 percent now"
     return not may_replace(_find_value(come, new, are_numbers), _find_value(gone, old, are_numbers))
+
+
+_NARROWING = LazyRegex(r"\bfor (?:(?:the|our|all) )?$", re.I)
+
+
+def _narrows(word: Word, text: str) -> bool:
+    """Whether a word says which of several values of one property is meant: "debug port", "for admins"."""
+    if word.form != "word" or normalize_word(word.text) not in parse_statement(text).topic:
+        return False
+    behind = re.match(r" ([a-z]+)\b", text[word.end :])
+    return _NARROWING.search(text[: word.start]) is not None or bool(
+        behind and normalize_word(behind[1]) in _ATTRIBUTE_STEMS
+    )
 
 
 def _find_value(words: Sequence[Word], text: str, is_number: bool) -> list[Word]:
@@ -291,7 +306,7 @@ def _relate_parsed(old: Statement, new: Statement, similarity: float) -> Relatio
     verbs = (one.predicate.split(" ")[0] for one in (old, new))
     if new.is_change and old.value == new.value and frozenset(verbs) in _OPPOSITE_STEMS:
         return "supersedes"  # "the build fails on Windows", "the build passes on Windows now"
-    if not _is_compatible(old, new):
+    if not are_compatible(old, new):
         are_unknown = find_base_verb(old.predicate) is None is find_base_verb(new.predicate)
         return (
             "supersedes"
@@ -531,7 +546,7 @@ def _is_handed_over(old: Statement, new: Statement) -> bool:
     return new.is_instead or (new.is_change and (old.predicate in EXCLUSIVE_OWNERS or is_on_call))
 
 
-def _is_compatible(old: Statement, new: Statement) -> bool:
+def are_compatible(old: Statement, new: Statement) -> bool:
     """Whether two predicates can be about the same property of a subject."""
     one, other = old.predicate, new.predicate
     if one == other or "*" in (one, other) or {one, other} == {"be", "role"}:

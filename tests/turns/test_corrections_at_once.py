@@ -372,3 +372,58 @@ def test_without_an_earlier_memory_remember_that_saves_the_change(make_harness: 
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("first", "said", "kept"),
+    [
+        ("remember the api listens on port 8080", "the api's debug port is 9229 now", "8080"),
+        ("remember that the upload limit is 10 MB", "the upload limit for admins got raised to 50 MB", "10 MB"),
+        ("remember that we test on Firefox", "we test on Safari now as well", "Firefox"),
+        ("remember that deploys happen on Tuesdays", "this week's deploy moved to Thursday", "Tuesdays"),
+        ("remember the left motor is on pin 4", "the right motor is on pin 9 now", "pin 4"),
+        ("remember that billing runs in Frankfurt", "billing is licensed under Apache now", "Frankfurt"),
+        ("merk dir, dass das Logo blau ist", "das Logo liegt jetzt in assets/marke.svg", "blau"),
+        (
+            "retiens que le serveur de tests écoute sur le port 9000",
+            "le serveur de tests a désormais 16 Go de mémoire",
+            "le serveur de tests écoute sur le port 9000",
+        ),
+    ],
+)
+def test_a_change_of_something_else_replaces_nothing_at_once_or_later(
+    make_harness: MakeHarness, first: str, said: str, kept: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await run_sessions(harness, [first], [said])
+        assert any(kept in fact for fact in facts(harness))
+        await harness.app.close()
+        harness.app = harness.build()
+        run_consolidation(harness.app.memory.consolidation)
+        assert any(kept in fact for fact in facts(harness))
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("remember the api gateway is Kong", "remember the mail gateway is now Postfix"),
+        ("remember that the ingest worker retries 3 times", "remember that the export worker now retries 6 times"),
+        ("remember that the beta ships on Mondays", "remember that the stable ships on Thursdays from now on"),
+    ],
+)
+def test_a_new_state_to_remember_is_saved_with_its_word_of_change(
+    make_harness: MakeHarness, first: str, second: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await run_sessions(harness, [first], [second])
+        assert len(facts(harness)) == 2
+        await harness.app.close()
+
+    asyncio.run(run())

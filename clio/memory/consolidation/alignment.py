@@ -12,10 +12,11 @@ from itertools import pairwise
 from msgspec import Struct, structs
 
 from clio.memory.preferences.stated_preferences import is_order
-from clio.memory.statement_parser import parse_statement
+from clio.memory.statement_parser import normalize_word, parse_statement
 from clio.memory.statement_reader import (
     ARTICLES,
     CJK,
+    PREPOSITIONS,
     ROLES,
     Form,
     Word,
@@ -35,6 +36,7 @@ from clio.memory.statement_reader import (
     split_clauses,
     word_tables,
 )
+from clio.memory.statement_relation import are_compatible
 from clio.text.vocabulary import NO_TITLE, stem_word
 
 _MAX_PARSED = 300
@@ -178,8 +180,8 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     is_whole_needed = not theirs.is_signed
     if len(mine.negations) != len(theirs.negations) or (is_whole_needed and have_other_relation(mine, theirs)):
         return None
-    left, denied, new = _match(mine, theirs)
-    new = [word for word in new if not is_generic(word)]
+    left, denied, own = _match(mine, theirs)
+    new = [word for word in own if not is_generic(word)]
     if not new and len(denied) == 1:
         # "I prefer spaces over tabs now" of "prefer tabs over spaces": both change places.
         new = [word for word in theirs.words if not word.is_denied]
@@ -194,11 +196,16 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
         gone = _choose_denied(denied, new) if denied else _find_gone(mine, left, new, theirs)
     if not gone:
         return None
+    said = new
     new, gone, is_trimmed = _trim_phrases(new, gone)
     if (is_trimmed or not denied) and not may_replace(new, gone):
         return None
     is_subject = gone[0] is mine.words[0] and gone[0].form == "proper"
     has_subject = len(new) < len(theirs.words)
+    if has_subject and not denied and _is_about_other_thing(mine, theirs, own, left, gone, new):
+        return None
+    if has_subject and not denied and new[0] is not said[0]:
+        return None  # "billing is licensed under Apache"
     is_free = bool(denied) or is_subject or _BY.search(old) is not None
     if has_subject and (have_other_roles(mine, theirs) or (not is_free and have_other_relation(mine, theirs))):
         return None  # "the parser uses Lark", "the parser is maintained by Ronny now"
@@ -240,6 +247,31 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     )
 
 
+_VAGUE = frozenset(("", "*", "be", "be at", "have", "name"))
+"""Predicates that do not tell which property a value is of."""
+
+
+def _is_about_other_thing(
+    mine: Words, theirs: Words, own: Sequence[Word], left: Sequence[Word], gone: Sequence[Word], new: Sequence[Word]
+) -> bool:
+    """Whether a sentence is about another thing than a statement, or of where it is.
+
+    "The billing branch is trunk" says nothing of "the billing queue is heron", nor "mobile uses Redis" of "billing uses
+    Redis", nor "the logo is in assets/logo.svg" of "the logo is blue".
+    """
+    nouns = [word for word in own if is_generic(word) and word.form == "word"]
+    rest = [word for word in left if word not in gone and not is_generic(word)]
+    if nouns and (rest or (mine.relations & ROLES and not theirs.relations)):
+        return True
+    if len(mine.text) > _MAX_PARSED or re.search(f"[{CJK}]", mine.text) or _get_phrase_form(gone) != "word":
+        return False
+    stems, parsed = _list_stems(gone), parse_statement(mine.text)
+    is_subject = bool(stems & parsed.subject and parsed.value) and stems.isdisjoint(parsed.value)
+    is_placed = "place" in theirs.relations - mine.relations and "/" in new[-1].text
+    before = _get_word_before(mine.text, gone[0].start)
+    return is_subject or gone[0].text.casefold() in PREPOSITIONS or (is_placed and before not in PREPOSITIONS)
+
+
 def _has_other_predicate(
     mine: Words, theirs: Words, left: Sequence[Word], gone: Sequence[Word], new: Sequence[Word]
 ) -> bool:
@@ -250,6 +282,7 @@ def _has_other_predicate(
     if len(mine.text) > _MAX_PARSED or re.search(f"[{CJK}]", mine.text):
         return False
     parsed = parse_statement(mine.text)
+    said = parse_statement(theirs.text)
     repeated = _list_stems(word for word in mine.words if word not in left)
     subject = parsed.topic | parsed.topic_ids | parsed.subject
     forms = {_get_phrase_form(gone), _get_phrase_form(new)}
@@ -262,9 +295,16 @@ def _has_other_predicate(
             return True  # one tells who does something, the other what something has
     elif repeated.isdisjoint(subject) or not repeated.isdisjoint(parsed.value):
         return False  # "make release now" of "we deploy with make ship"; "the prefix is QZ" of "… with the prefix RX"
-    elif forms in ({"name"}, {"version"}) or (forms == {"number"} and gone[-1].unit == new[-1].unit):
+    elif (forms == {"name"} and len({bool(re.search("[./@]", word.text)) for word in (gone[-1], new[-1])}) == 1) or (
+        forms == {"version"} or (forms == {"number"} and gone[-1].unit == new[-1].unit)
+    ):
         return False  # "guide.heron.example", "6 GB": of the same kind as the former value
     rest = _list_stems(word for word in left if word not in gone and not is_generic(word))
+    is_telling = _VAGUE.isdisjoint((parsed.predicate, said.predicate)) and not any(
+        said.predicate in found[0] for found in word_tables().signs.finditer(theirs.text)
+    )
+    if is_telling and subject & said.subject and not are_compatible(parsed, said):
+        return True
     if not parsed.predicate:
         return has_own and bool(rest)
     is_plain = parsed.predicate in ("be", "name") and parsed.value <= _list_stems(gone)
@@ -279,7 +319,7 @@ def _has_other_predicate(
 
 
 def _list_stems(words: Iterable[Word]) -> set[str]:
-    return {stem_word(word.text.casefold()) for word in words}
+    return {normalize_word(word.text) for word in words}
 
 
 _BY = re.compile(r"\b(?:by|von|durch|par|por)\b|由|によって", re.I)

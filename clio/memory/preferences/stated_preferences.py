@@ -747,7 +747,8 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     if demanded is not None:
         return demanded
     # "the port is 9090 now" is a change that lasts.
-    timeless = _LASTING_NOW.sub("", rest.masked) if found["that"] or found["colon"] else rest.masked
+    is_stated = found["that"] or found["colon"] or _CLAUSE.match(rest.masked)
+    timeless = _LASTING_NOW.sub("", rest.masked) if is_stated else rest.masked
     if not rest.masked or is_pointing(rest.masked) or NOW.search(timeless):
         return None
     is_recipe = found["colon"] and _LABELLED.match(rest.masked)
