@@ -20,10 +20,17 @@ _FILE_STATES = {
 _STATES = {
     "live": mark("in use"),
     "variant": mark("other sources say"),
-    "superseded": "replaced",
-    "archived": "archived",
+    "superseded": mark("replaced"),
+    "archived": mark("archived"),
 }
-_ENDED = {"old": mark("not confirmed for a long time"), "uncertain": mark("too uncertain"), "joined": mark("merged")}
+_ENDED = {
+    "old": mark("not confirmed for a long time"),
+    "uncertain": mark("too uncertain"),
+    "joined": mark("merged"),
+    "forgotten": mark("forgotten"),
+    "edited": mark("edited"),
+    "superseded": "replaced",
+}
 
 
 def render_memory_page(
@@ -126,11 +133,11 @@ def _format_name(value: str) -> str:
 
 def _list_facts(memory: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is known about a memory, as HTML; what is unknown is left out."""
-    if memory["by"] != "unknown":
+    if memory["by"]:
         yield tr("stated by {author}", author=escape(memory["by"]))
     if memory["session"]:
         yield tr("in {place}", place=escape(memory["session"]))
-    yield tr("{kind} memory", kind=escape(memory["scope"]))
+    yield tr("{kind} memory", kind=escape(tr(memory["scope"])))
     if memory["score"] is not None:
         yield tr("score {memory:g} of 10", memory=memory["score"])
     if memory["confidence"] is not None:
@@ -191,18 +198,18 @@ def _render_timeline(changes: Sequence[Mapping[str, Any]], anchors: Mapping[str,
     """Yield what was learned, changed and archived, newest day first."""
     yield f'<section id="timeline" aria-label="{tr("Timeline")}"><h2>{tr("Timeline")}</h2>\n'
     for day, of_day in groupby(changes, key=lambda change: format_minute(change["at"])[:10] if change["at"] else ""):
-        yield f'<div class="day"><h3>{day or "Date unknown"}</h3><ol>'
+        yield f'<div class="day"><h3>{day or tr("Date unknown")}</h3><ol>'
         for change in of_day:
             anchor = anchors.get(change["id"])
             text = escape(change["text"])
             content = f'<a href="#{anchor}">{text}</a>' if anchor else text
             before = change["before"]
             if before and before != change["text"]:
-                content += f' <span class="before">before: {escape(before)}</span>'
+                content += f' <span class="before">{tr("before:")} {escape(before)}</span>'
             clock = f"<time>{format_clock(change['at'])[:5]}</time>" if change["at"] else ""
             yield (
                 f'<li data-kind="{escape(change["kind"])}">{clock}'
-                f'<span class="what">{escape(change["what"])} · {escape(_format_name(change["kind"]))}</span>'
+                f'<span class="what">{escape(change["action"])} · {escape(_format_name(change["kind"]))}</span>'
                 f'<span class="change">{content}</span></li>'
             )
         yield "</ol></div>\n"

@@ -1,5 +1,6 @@
 """/memory open: the content of the page, where it is written, and when it is refused."""
 
+import re
 import sys
 import webbrowser
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from clio.commands.memory.portability import collect_memory
+from clio.text.translation import choose_language, set_catalog
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 
 
@@ -85,6 +87,29 @@ def test_the_page_is_private_and_in_the_cache(harness: Harness, tmp_path: Path) 
     if sys.platform != "win32":
         assert path.stat().st_mode & 0o777 == 0o600
     assert str(path) in ok(harness, "/memory open --no-browser").text
+
+
+@pytest.fixture
+def in_german() -> Iterator[None]:
+    choose_language({}, "de")
+    yield
+    set_catalog(None)
+
+
+@pytest.mark.usefixtures("in_german")
+def test_the_page_is_german_as_a_whole(harness: Harness) -> None:
+    ok(harness, "/memory remember Das Haus hat Nummer 5 --type fact")
+    ok(harness, f"/memory edit {find(harness, 'Nummer')['id']} Das Haus hat Nummer 6")
+    ok(harness, "/memory remember Der Kaffee ist alle")
+    ok(harness, f"/memory forget {find(harness, 'Kaffee')['id']} --yes")
+    ok(harness, "/note set plan Erst dies")
+    page = Path(data(harness, "/memory open")["path"]).read_text(encoding="utf-8").rpartition("<main")[2]
+    shown = " ".join(re.sub("<[^>]+>", " ", page).split())
+    english = "learned forgotten archived edited stored before you unknown project user keyed note confirmed".split()
+    assert not [word for word in english if re.search(rf"\b{word}\b", shown)], shown
+    for word in ("gelernt", "vergessen", "bearbeitet", "gespeichert", "vorher", "Schlüsselnotiz"):
+        assert word in shown
+    assert "unbekannt" not in shown, "a keyed note has no author"
 
 
 def test_an_existing_file_is_replaced_only_with_force(harness: Harness, tmp_path: Path) -> None:

@@ -27,7 +27,10 @@ def make_memory(text: str, *, id: str = "d-000001", **fields: Any) -> dict[str, 
 
 
 def make_change(text: str) -> dict[str, Any]:
-    return {"at": START, "what": "learned", "kind": "fact", "id": "x", "text": text, "before": text, "by": "you"}
+    return {
+        "at": START, "what": "learned", "kind": "fact", "id": "x", "text": text, "before": text, "by": "you",
+        "action": "learned",
+    }  # fmt: skip
 
 
 def keep(text: str) -> str:

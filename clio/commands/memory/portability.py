@@ -25,6 +25,7 @@ from clio.commands.command import (
 )
 from clio.commands.memory.edits import parse_scope
 from clio.commands.memory.memory_text import (
+    AUTHOR_LABELS,
     add_score,
     describe_author,
     describe_foreign_memory,
@@ -32,6 +33,7 @@ from clio.commands.memory.memory_text import (
     requires_memory,
     suggest_options,
 )
+from clio.commands.memory.views import describe_action
 from clio.commands.session_table import compute_unique_id_length, format_title, suggest_paths
 from clio.config.paths import display_path
 from clio.errors import SessionLocked, SessionNotFound, UsageError, UserError
@@ -319,14 +321,16 @@ def _make_import_table(taken: tuple[ImportCounts, ...]) -> Table:
     """Return what was imported of each part, without empty columns."""
     names = ("new", "changed", "known", "kept", "forgotten", "unusable")
     heads = {
-        "changed": "newer",
-        "kept": tr("not replaced"),
-        "forgotten": tr("forgotten here"),
-        "unusable": "unreadable",
+        "new": mark("new"),
+        "changed": mark("newer"),
+        "known": mark("known"),
+        "kept": mark("not replaced"),
+        "forgotten": mark("forgotten here"),
+        "unusable": mark("unreadable"),
     }
     used = [name for name in names if any(getattr(one, name) for one in taken)]
-    rows = tuple((one.what, *(f"{getattr(one, name):,}" for name in used)) for one in taken)
-    return Table(columns=(tr("what"), *(heads.get(name, name) for name in used)), rows=rows)
+    rows = tuple((tr(one.what), *(f"{getattr(one, name):,}" for name in used)) for one in taken)
+    return Table(columns=(tr("what"), *(tr(heads[name]) for name in used)), rows=rows)
 
 
 def _count_rules(bundle: Bundle, scope: Scope | None) -> int:
@@ -721,12 +725,12 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     found.sort(key=lambda one: (_STATES.index(one["state"]), -one["confirmed"]))
     changes: list[dict[str, Any]] = [
         {name: getattr(change, name) for name in ("at", "what", "kind", "id", "before", "by", "because")}
-        | {"text": add_score(change.text, change.score, is_rule=change.is_rule)}
+        | {"text": add_score(change.text, change.score, is_rule=change.is_rule), "action": describe_action(change)}
         for change in memory.store.changes()
     ]
     changes += [
         {"at": one["created"], "what": "stored", "kind": KEYED_NOTE, "id": one["id"], "text": one["text"]}
-        | {"before": "", "by": "", "because": ""}
+        | {"before": "", "by": "", "because": "", "action": tr("stored")}
         for one in found
         if one["is_named"]
     ]
@@ -740,7 +744,7 @@ def _make_record_data(ctx: CommandContext, record: MemoryRecord, sessions: dict[
         "kind": KEYED_NOTE if record.key else "limit" if record.is_limit else record.kind,
         "is_named": bool(record.key),
         "text": _format_text(record),
-        "by": describe_author(record),
+        "by": describe_author(record) if record.by or record.author else "",
         "session": sessions.get(session, session),
         "trust": describe_trust(record),
         "confidence": None if record.key else record.confidence,
@@ -764,7 +768,7 @@ def _make_version_data(version: Version) -> dict[str, Any]:
         "since": version.since,
         "until": version.until,
         "because": version.because,
-        "by": {"user": "you", "model": tr("the model"), "tool": "a tool", "": ""}[record.author],
+        "by": tr(AUTHOR_LABELS[record.author]) if record.author else "",
     }
 
 

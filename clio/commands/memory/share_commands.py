@@ -223,7 +223,8 @@ def _show_status(ctx: CommandContext) -> CommandResult:
             if status.private
             else tr("there is no memory to share yet")
         )
-        text = f"Nothing is shared; {state}. {_SHAREABLE}. {_describe_private_facts(ctx)}".rstrip()
+        text = tr("Nothing is shared; {state}.", state=state)
+        text = f"{text} {tr(_SHAREABLE)}. {_describe_private_facts(ctx)}".rstrip()
         return CommandResult(text=text, data=_make_share_data(status))
     if not status.trusted:
         text = tr(

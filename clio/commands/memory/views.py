@@ -462,12 +462,15 @@ _DEFAULT_SINCE = "30d"
 _ENDED = {
     "superseded": "replaced",
     "changed": "changed",
-    "edited": "edited",
+    "edited": mark("edited"),
+    "forgotten": mark("forgotten"),
+    "faded": mark("faded"),
+    "outweighed": mark("outweighed"),
     "merged": mark("repeated"),
     "reinforced": mark("reinforced"),
     "promoted": mark("was a variant"),
     "undone": "undone",
-    "old": "pruned",
+    "old": mark("pruned"),
     "uncertain": "pruned",
     "joined": mark("merged"),
 }
@@ -609,14 +612,18 @@ def _list_change_names(change: MemoryChange) -> set[str]:
 
 def _make_change_row(change: MemoryChange) -> tuple[str, ...]:
     """Return time, action, id, text and author of a change."""
-    if change.what == "archived":
-        action = tr(_ENDED.get(change.because, change.because))
-    else:
-        action = tr(_ACTION_NAMES.get(change.what, change.what))
     text = add_score(change.text, change.score, is_rule=change.is_rule)
     if change.before and change.before != change.text:
         text = tr("{text} (before: {before})", text=text, before=change.before)
-    return format_date(change.at), action, change.id[-SHORT_ID:], text, tr(AUTHOR_LABELS.get(change.by, "–"))
+    action, author = describe_action(change), tr(AUTHOR_LABELS.get(change.by, "–"))
+    return format_date(change.at), action, change.id[-SHORT_ID:], text, author
+
+
+def describe_action(change: MemoryChange) -> str:
+    """Return what a change did, in one or two words; of an archived memory why it was archived."""
+    if change.what == "archived":
+        return tr(_ENDED.get(change.because, change.because))
+    return tr(_ACTION_NAMES.get(change.what, change.what))
 
 
 HISTORY_ROWS: tuple[Command, ...] = (
