@@ -153,7 +153,7 @@ def mean_candidates(records: list[MemoryRecord], text: Callable[[], str]) -> flo
     index = MemoryIndex()
     for record in records:
         index.put(record)
-    return statistics.mean(len(index.alike("fact", text())) for _ in range(RUNS))
+    return statistics.mean(len(index.list_similar("fact", text())) for _ in range(RUNS))
 
 
 if __name__ == "__main__":

@@ -410,7 +410,7 @@ class Conversation:
                 hooks=hooks,
                 checks=checks,
                 note_below=folders.render_for if folders else lambda action: "",
-                hear=runtime.learner.hear_reason,
+                hear=runtime.learner.read_refusal_reason,
                 exclusive=change_lock,
             ),
             takes_images=self._sends_images,
@@ -630,7 +630,7 @@ class Conversation:
         return [*runtime.planning.begin_turn(), *restored, *memories, *added]
 
     def _show_memory_notices(self) -> None:
-        for sentence in self.runtime.memory.take_notices():
+        for sentence in self.runtime.memory.pop_notices():
             self.runtime.warn(sentence)
 
     def _make_mention_context(self, limits: ModelLimits) -> MentionContext:

@@ -46,7 +46,7 @@ from clio.text.scoring import (
     HARD_LIMIT_SCORE,
     SCORE_BANDS,
     compute_score_exponent,
-    describe_score,
+    describe_preference,
     find_score_bands,
     resolve_band_name,
 )
@@ -78,7 +78,7 @@ def make_preference_table(preferences: Iterable[Weighed], now: float) -> Table:
 
 def describe_strength(one: Weighed) -> str:
     """Return "hard limit", "rule" if it was stated as one, otherwise liked, neutral or disliked by its score."""
-    return tr(describe_score(one.score, is_rule=one.record.explicit))
+    return tr(describe_preference(one.score, is_rule=one.record.explicit))
 
 
 def make_preference_data(one: Weighed) -> dict[str, Any]:

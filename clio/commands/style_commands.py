@@ -28,7 +28,7 @@ from clio.text.scoring import DAY_S
 from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
-    from clio.memory.styles.selection import ArmAccount, Choice
+    from clio.memory.styles.selection import Choice, StyleScore
     from clio.memory.styles.style_state import Earned
     from clio.memory.styles.styles import Styles, StyleView
 
@@ -99,7 +99,7 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
     rows = tuple(
         (
             "●" if view.skill.id == (styles.pinned or last) else "",
-            _name_with_owner(view.skill, is_projects=styles.is_projects(view.skill)),
+            _name_with_owner(view.skill, is_from_project=styles.is_from_project(view.skill)),
             tr(view.skill.summary) or view.skill.name,
             _sum_ratings(view.earned.values()),
             _format_confidences(view.earned.values()),
@@ -107,7 +107,7 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
         )
         for view in views
     )
-    own = sum(not view.skill.built_in and not styles.is_projects(view.skill) for view in views)
+    own = sum(not view.skill.built_in and not styles.is_from_project(view.skill) for view in views)
     mark = tr("● used for every answer") if styles.pinned else tr("● used for the last answer") if last else ""
     notes = [note for note in (mark, tr("* your own") if own else "") if note]
     text = f"{tr_count(len(views), 'style')}{('; ' + ', '.join(notes) if notes else '')}."
@@ -294,7 +294,7 @@ def _describe_tastes(vector: Sequence[float]) -> str:
     return tr("Your learned preferences there (0.50 is neutral): {marked}.", marked=", ".join(marked)) if marked else ""
 
 
-def _describe_left_out(arms: "Sequence[ArmAccount]") -> str:
+def _describe_left_out(arms: "Sequence[StyleScore]") -> str:
     """Return the styles that could not be chosen, by reason."""
     reasons: dict[str, list[str]] = {}
     for arm in arms:
@@ -310,7 +310,7 @@ def _mark_names(vector: Sequence[float]) -> list[tuple[str, float]]:
     return sorted(named, key=lambda pair: -abs(pair[1] - 0.5))
 
 
-def _make_arm_row(arm: "ArmAccount", choice: "Choice") -> tuple[str, ...]:
+def _make_arm_row(arm: "StyleScore", choice: "Choice") -> tuple[str, ...]:
     parts = "+".join(_shorten(part) for part in (arm.intent, arm.time, arm.sentiment, arm.topic))
     return (
         "●" if arm.id == choice.chosen else "",
@@ -365,9 +365,9 @@ def _make_last_data(styles: "Styles") -> Any:
     }
 
 
-def _name_with_owner(skill: StyleSkill, *, is_projects: bool) -> str:
+def _name_with_owner(skill: StyleSkill, *, is_from_project: bool) -> str:
     """Return the style's id, with its owner if it is not built in."""
-    return skill.id if skill.built_in else tr("{id} (project)", id=skill.id) if is_projects else f"{skill.id} *"
+    return skill.id if skill.built_in else tr("{id} (project)", id=skill.id) if is_from_project else f"{skill.id} *"
 
 
 @requires_memory

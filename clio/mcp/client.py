@@ -521,8 +521,8 @@ class McpClient:
             result = await self._client.get_prompt(name, arguments)
         return await asyncio.to_thread(self._answers.read_prompt, result.messages)
 
-    async def follow_changes(self, note_change: Callable[[], None]) -> None:
-        """Call `note_change` whenever the server announces that its lists changed, until cancelled.
+    async def follow_changes(self, make_note_change: Callable[[], None]) -> None:
+        """Call `make_note_change` whenever the server announces that its lists changed, until cancelled.
 
         Servers of older versions of the protocol need no request for that; `connect_server` listens to them.
         """
@@ -541,7 +541,7 @@ class McpClient:
                 tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
             ) as events:
                 async for _ in events:
-                    note_change()
+                    make_note_change()
         except (MCPError, SubscriptionLost, TimeoutError) as error:
             self._log.write(f"clio: changed lists are not announced any more: {error}")
 
@@ -592,7 +592,7 @@ async def connect_server(
     end_signal: EndSignal,
     requests: ServerRequests,
     answers: AnswerReader,
-    note_change: Callable[[], None],
+    make_note_change: Callable[[], None],
     waiting_for_user: WaitingForUser,
     logins: LoginStore | None = None,
     legacy: bool = False,
@@ -600,7 +600,7 @@ async def connect_server(
     """Start or connect to a server and negotiate the protocol version. Call `load_sdk` before.
 
     Args:
-        note_change: called when the server announces that one of its lists changed.
+        make_note_change: called when the server announces that one of its lists changed.
         waiting_for_user: entered while one of the server's own requests waits for the user.
         logins: the stored logins; None uses none.
         legacy: use only the older handshake, for servers that end on an unknown request.
@@ -612,7 +612,7 @@ async def connect_server(
 
     async def handle_message(message: Any) -> None:
         if getattr(message, "method", "").endswith("/list_changed"):
-            note_change()
+            make_note_change()
 
     async with _open_transport(server, launch, log, end_signal, logins) as transport:
         client = Client(

@@ -244,7 +244,7 @@ class ServerConnection:
                 end_signal=end_signal,
                 requests=self._requests,
                 answers=self._answers,
-                note_change=changed.set,
+                make_note_change=changed.set,
                 waiting_for_user=self.waiting_for_user,
                 logins=self._logins,
                 legacy=self._use_old_handshake,

@@ -554,9 +554,9 @@ class MemorySystem:
         self.raise_if_off()
         return self._meaning.documents
 
-    def take_notices(self) -> list[str]:
+    def pop_notices(self) -> list[str]:
         """Return the problems with memory that the user should know, one sentence each, each once."""
-        return [*self._errors.take_messages(), *self._meaning.take_notices()]
+        return [*self._errors.take_messages(), *self._meaning.pop_notices()]
 
     # Progress page
 

@@ -32,18 +32,18 @@ from clio.memory.store.ltm_codec import (
     to_number,
 )
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.notes import Notes, note_change
+from clio.memory.store.notes import Notes, make_note_change
 from clio.memory.store.record import (
-    GOES_ON,
     MAX_CHARS,
     PROGRESS_KEY,
+    REASONS_OF_VERSIONS,
     Kind,
     MemoryRecord,
     Redact,
     check_record,
     redact_json,
     redact_record,
-    strip_use,
+    without_use,
 )
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.store.versions import capture_state, find_ends
@@ -125,7 +125,7 @@ def find_end(log: ChangeLog, id: str, since: float) -> bool:
     for one in log.read_changes():
         change, end = one.change, one.change.ended.get(id)
         is_deleted_note = change.store == "note" and change.key == id and bytes(change.after) in (b"", b"null")
-        if change.at >= since and (is_deleted_note or (end is not None and end.because not in GOES_ON)):
+        if change.at >= since and (is_deleted_note or (end is not None and end.because not in REASONS_OF_VERSIONS)):
             return True
     return False
 
@@ -146,7 +146,7 @@ def find_ended_keys(log: ChangeLog, store: str, keys: Collection[Key], known: in
         else:
             before, after = (set(list_record_ids(side)) for side in sides)
             ends = change.ended.items()
-            left = {id for id, end in ends if end.because not in GOES_ON and not end.is_version} - after
+            left = {id for id, end in ends if end.because not in REASONS_OF_VERSIONS and not end.is_version} - after
         if logged.undone_at is not None:
             left, after = after - before, before
         ended = (ended - after - set(change.restored)) | left
@@ -229,7 +229,7 @@ class TypedSource:
         return left | {change.key for change in changes if change.key.id not in done}
 
     def _item(self, record: MemoryRecord) -> Item:
-        value = msgspec.to_builtins(strip_use(redact_record(record, self._clean)))
+        value = msgspec.to_builtins(without_use(redact_record(record, self._clean)))
         return make_item(value, record.created, record.since)
 
     def _decode(self, change: Change) -> MemoryRecord | None:
@@ -429,7 +429,7 @@ class NoteSource:
                 continue
             content = None if text is None else self._clean(text)
             try:
-                entry = note_change(key, known, content, at=time.time())
+                entry = make_note_change(key, known, content, at=time.time())
                 with self._logs.project.write_ahead(structs.replace(entry, what="")):
                     if content is None:
                         self._notes.delete(key)

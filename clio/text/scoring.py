@@ -117,13 +117,18 @@ def find_score_bands(score: float) -> tuple[str, ...]:
     return tuple(sorted(name for name, (low, high) in SCORE_BANDS.items() if low <= score <= high))
 
 
-def describe_score(score: float, *, is_rule: bool = False) -> str:
-    """Return how a preference is shown to the user: "liked" from 7, "disliked" up to 3, otherwise "neutral".
+def describe_preference(score: float, *, is_rule: bool) -> str:
+    """Return how a preference is shown to the user: "hard limit", "rule", or whether it is liked.
 
-    is_rule: stated with "never", "always" or similar; one with the score of a hard limit is a hard limit.
+    is_rule: it was stated with "never", "always" or similar.
     """
-    if score <= HARD_LIMIT_SCORE or is_rule:
-        return mark("hard limit") if score <= HARD_LIMIT_SCORE else mark("rule")
+    if score <= HARD_LIMIT_SCORE:
+        return mark("hard limit")
+    return mark("rule") if is_rule else describe_score(score)
+
+
+def describe_score(score: float) -> str:
+    """Return what a score says: "liked" from 7, "disliked" up to 3, otherwise "neutral"."""
     if score >= _MIN_LIKED_SCORE:
         return mark("liked")
     return mark("disliked") if score <= _MAX_DISLIKED_SCORE else mark("neutral")

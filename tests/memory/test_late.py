@@ -27,7 +27,7 @@ memory.begin(window_tokens=32_000, session=session)
 memory.prefix_fragments()
 memory.turn_fragments("which port does staging listen on")
 memory.end_turn(session, "done")
-memory.take_notices()
+memory.pop_notices()
 memory.close()
 print(*sys.modules)
 """

@@ -189,10 +189,10 @@ def test_a_store_that_cannot_be_read_does_not_affect_the_others(tmp_path: Path) 
     memory.begin(window_tokens=32_000, session=None)
     (tmp_path / ".clio" / "ltm.json").write_text('{"metadata": {"version": "9.0"}}', encoding="utf-8")
     assert [fragment.name for fragment in memory.prefix_fragments()] == ["hard_limits"]
-    [sentence] = memory.take_notices()
+    [sentence] = memory.pop_notices()
     assert sentence.startswith("project memory is left out: ") and "update clio" in sentence
     assert "gate code" in memory.turn_fragments("what is the gate code?")[-1].text
-    assert memory.take_notices() == []
+    assert memory.pop_notices() == []
 
 
 def test_a_corrupt_file_moved_aside_is_named_and_the_rest_is_in_the_prompt(tmp_path: Path) -> None:
@@ -201,5 +201,5 @@ def test_a_corrupt_file_moved_aside_is_named_and_the_rest_is_in_the_prompt(tmp_p
     memory = system(tmp_path)
     memory.begin(window_tokens=32_000, session=None)
     assert [fragment.name for fragment in memory.prefix_fragments()] == ["project_knowledge"]
-    [sentence] = memory.take_notices()
+    [sentence] = memory.pop_notices()
     assert "memories.json.corrupt-" in sentence

@@ -184,7 +184,7 @@ def _refresh_and_search(ctx: CommandContext, question: str, track: WorkControl) 
 
 def _join_sentences(ctx: CommandContext, sentences: Iterable[str]) -> str:
     """Return the sentences, and notices about the embeddings server, if any."""
-    return "\n\n".join([*sentences, *ctx.memory.take_notices()])
+    return "\n\n".join([*sentences, *ctx.memory.pop_notices()])
 
 
 def _resolve_path(ctx: CommandContext, text: str) -> Path:

@@ -40,7 +40,7 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
 from clio.text.fuzzy import find_nearest_name
-from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
+from clio.text.scoring import HARD_LIMIT_SCORE, describe_preference
 from clio.text.translation import mark, tr
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def add_score(text: str, score: float | None, *, is_rule: bool) -> str:
         return text
     if score <= HARD_LIMIT_SCORE:
         return tr("{text} (hard limit)", text=text)
-    liking = tr(describe_score(score, is_rule=is_rule))
+    liking = tr(describe_preference(score, is_rule=is_rule))
     return tr("{text} ({liking}, {score:g} of 10)", text=text, liking=liking, score=score)
 
 

@@ -63,7 +63,7 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import CHANGE_KINDS, MemoryChange, Version
 from clio.text.formatting import format_bytes
-from clio.text.scoring import describe_score
+from clio.text.scoring import describe_preference
 from clio.text.translation import english, mark, tr, tr_count
 from clio.time_expressions import parse_when
 
@@ -218,7 +218,7 @@ def _list_typed_fields(record: MemoryRecord, scope: Scope) -> list[tuple[str, st
     """Return the labelled fields of a fact, event, note or preference beside its text; one may be empty."""
     liking = ""
     if record.score is not None:
-        liking = f"{record.score:g}, {tr(describe_score(record.score, is_rule=record.explicit))}"
+        liking = f"{record.score:g}, {tr(describe_preference(record.score, is_rule=record.explicit))}"
     return [
         (tr("reason"), record.reason),
         (tr("scope"), tr(scope)),
@@ -551,7 +551,7 @@ def _describe_end(version: Version) -> str:
     if version.until is None:
         return tr("others say") if _rank_validity(version) == 1 else ""
     ended = tr(_ENDED.get(version.because, version.because))
-    return f"{ended} {format_date(version.until)[:10]}" if version.left else ended
+    return f"{ended} {format_date(version.until)[:10]}" if version.ends_memory else ended
 
 
 def _make_version_data(version: Version) -> dict[str, Any]:

@@ -187,7 +187,7 @@ class Consolidation:
 
     Args:
         project: the project's folder.
-        person: the folder of the user's memories.
+        user_folder: the folder of the user's memories.
         redact: removes secrets from every text before it is stored.
         rng: the source of randomness, which tests replace.
 
@@ -200,7 +200,7 @@ class Consolidation:
     def __init__(
         self,
         project: Path,
-        person: Path,
+        user_folder: Path,
         store: SessionStore,
         *,
         redact: Callable[[str], str],
@@ -209,7 +209,7 @@ class Consolidation:
     ) -> None:
         self.project = project
         self.folder = project / ".clio"
-        self.person = person
+        self.user_folder = user_folder
         self.store = store
         self.redact = redact
         self.clock = clock

@@ -144,7 +144,7 @@ class FindingSaver:
         gone = [
             (version.record, version.until)
             for version in memories.versions()
-            if version.left and version.because == "forgotten" and version.until is not None
+            if version.ends_memory and version.because == "forgotten" and version.until is not None
         ]
         restored: dict[str, float] = {}
         for log in dict.fromkeys((memories.logs.project, memories.logs.user)):
@@ -247,11 +247,11 @@ class FindingSaver:
     def _stated(self, record: MemoryRecord) -> Stated:
         said = record.provenance
         if record.kind == "discovery":
-            at = max(record.updated, record.begun)
+            at = max(record.updated, record.stated_since)
         else:
             at = self._times.get(said.message) or id_time(said.message) if said else 0.0
         # An undone correction must not refute again what the undo restored.
-        at = max(at or record.begun, self._taken_back[1].get(record.id, 0.0))
+        at = max(at or record.stated_since, self._taken_back[1].get(record.id, 0.0))
         return Stated(id=record.id, text=record.content, at=at, session=said.session if said else "")
 
     def _replace(self, correction: Correction, refuted: Sequence[Stated]) -> None:

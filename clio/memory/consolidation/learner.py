@@ -40,7 +40,7 @@ from clio.sessions.session import Session
 from clio.storage.jsonl import pop_damage_notes
 from clio.storage.locks import error_cause, format_os_error
 from clio.text.lazy_regex import LazyRegex
-from clio.text.scoring import describe_score
+from clio.text.scoring import describe_preference
 from clio.text.translation import tr
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
@@ -234,7 +234,7 @@ def _confirm_changes(memory: MemorySystem, statements: FoundStatements) -> Found
         return statements
     changed: list[StatedPreference] = []
     with suppress(StorageError, OSError):  # reported when it is saved
-        changed = [one for one in doubtful if _select_book(memory, one).find_changed(one.content, one.quote)]
+        changed = [one for one in doubtful if _select_preferences(memory, one).find_changed(one.content, one.quote)]
     return structs.replace(
         statements,
         certain=(*statements.certain, *changed),
@@ -272,7 +272,7 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
                     (saved[scope] if done.is_new else confirmed).append(done.record.content)
                     facts.append(done.record.content)
                     continue
-                book = _select_book(memory, one)
+                book = _select_preferences(memory, one)
                 scope = "user" if book is memory.preferences else "project"
                 text, is_confirmed = _save(book, clean, said)
                 (confirmed if is_confirmed else saved[scope]).append(text)
@@ -332,7 +332,7 @@ def _word_set(text: str) -> set[str]:
     return set(re.findall(r"[^\s,.:;!?]+", text.casefold()))
 
 
-def _select_book(memory: MemorySystem, one: StatedPreference) -> Preferences:
+def _select_preferences(memory: MemorySystem, one: StatedPreference) -> Preferences:
     """Return the preferences of the scope that a statement belongs to."""
     return memory.project_preferences if one.in_project and not memory.is_foreign else memory.preferences
 
@@ -359,7 +359,7 @@ def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> 
 
 def _name_kind(record: MemoryRecord, one: StatedPreference) -> str:
     score = record.score if record.score is not None else one.score or LIKED
-    return describe_score(score, is_rule=record.explicit)
+    return describe_preference(score, is_rule=record.explicit)
 
 
 Suggestion = tuple[str, Callable[[], None]]
@@ -433,7 +433,7 @@ class Learner:
             self._has_reported_silence = True
             self._tell(tr("Not saved: memory is off · /memory on"))
 
-    def hear_reason(self, session: Session, text: str) -> None:
+    def read_refusal_reason(self, session: Session, text: str) -> None:
         """Remember what the user's reason for declining a call states; questions about it come after the turn."""
         earlier, unheld = self._doubtful, self._unheld
         self.before_turn(session, text)

@@ -485,7 +485,7 @@ def _search(
                     known.update((one.id, one) for one in (record, *store.index.variants(record.id)))
         known.update((entry.id, entry) for entry in entries)
         return [
-            Stated(id=id, text=record.content, at=record.begun, session=get_session(record))
+            Stated(id=id, text=record.content, at=record.stated_since, session=get_session(record))
             for id, record in known.items()
             if not has_same_text(record.content, correction.text)
         ]

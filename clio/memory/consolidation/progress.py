@@ -40,7 +40,7 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     messages: int = 0
     updated: float = 0.0
 
-    def is_all_of(self, info: SessionInfo) -> bool:
+    def covers(self, info: SessionInfo) -> bool:
         """Whether the session is unchanged since all its turns were replayed."""
         return bool(self.messages) and (self.messages, self.updated) == (info.messages, info.updated_at)
 
@@ -110,7 +110,7 @@ def write_state(path: Path, state: ConsolidationState) -> None:
     save_document(path, _STATE, Document(value=state))
 
 
-class Replayed:
+class ReplayedTurns:
     """The turns of one session that are replayed in this pass.
 
     turns: ids of the first messages of its turns in order, after those that were replayed without a gap.
@@ -160,7 +160,7 @@ class Listed(Struct, frozen=True, kw_only=True):
     """A session whose turns wait or whose progress must be saved. notes: keys of the notes it stored or read."""
 
     info: SessionInfo
-    replayed: Replayed
+    replayed: ReplayedTurns
     turns: tuple[Turn, ...]
     notes: frozenset[str]
 
@@ -202,7 +202,7 @@ class Sessions:
             # The process that has the session open replays it when it ends.
             if info.running and info.id != self._current:
                 continue
-            if not info.is_conversation or info.id in foreign or progress.is_all_of(info):
+            if not info.is_conversation or info.id in foreign or progress.covers(info):
                 continue
             messages = self._read(info.id)
             if messages is None:
@@ -210,7 +210,7 @@ class Sessions:
             turns = split_into_turns(info.id, messages, progress.done)
             if info.parent in ids:
                 turns = [turn for turn in turns if turn.at >= info.created_at]
-            replayed = Replayed(progress, (turn.message for turn in turns))
+            replayed = ReplayedTurns(progress, (turn.message for turn in turns))
             wait = set(replayed.waiting)
             yield Listed(
                 info=info,

@@ -73,7 +73,7 @@ _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I
 _LIST = re.compile(r"\[.*\]", re.S)
 
 
-class Digest(Struct, frozen=True, kw_only=True):
+class TurnExcerpt(Struct, frozen=True, kw_only=True):
     """A turn as the model is given it: the user's text and the last answer, truncated and without secrets.
 
     tools: the outputs of the turn's tool calls. The model is not given them; they show whether an answer only quotes
@@ -83,19 +83,23 @@ class Digest(Struct, frozen=True, kw_only=True):
     session: str
     message: str
     at: float
-    person: str
+    user_text: str
     agent: str
     tools: tuple[str, ...] = ()
     priority: float = 0.0
 
 
-class _Shown(Struct, frozen=True, kw_only=True):
+class _PromptTurn(Struct, frozen=True, kw_only=True):
+    """A turn as JSON in the prompt, which explains the names of its fields."""
+
     turn: int
     person: str
     agent: str
 
 
-class _Said(Struct, frozen=True, kw_only=True):
+class _ModelFinding(Struct, frozen=True, kw_only=True):
+    """A finding as JSON in the model's answer. turn: the number of the turn that it was found in."""
+
     turn: int
     kind: Literal["fact", "solution"]
     text: str
@@ -108,20 +112,20 @@ class TurnSelection:
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
-        self._best: list[Digest] = []
+        self._best: list[TurnExcerpt] = []
 
     def add(self, turn: Experience, priority: float) -> None:
         """Add a turn, if it is among the 24 with the highest priority."""
         lowest = self._best[-1].priority if len(self._best) >= MOST_TURNS else -1.0
         if priority <= lowest:
             return
-        person = " ".join(one.content for one in turn.messages if isinstance(one, UserMessage) and one.origin == "user")
+        text = " ".join(one.content for one in turn.messages if isinstance(one, UserMessage) and one.origin == "user")
         agent = next((one.content for one in reversed(turn.messages) if isinstance(one, AssistantMessage)), "")
-        digest = Digest(
+        digest = TurnExcerpt(
             session=turn.session,
             message=turn.message,
             at=turn.at,
-            person=self._redact(person)[:_WORDS_CHARS],
+            user_text=self._redact(text)[:_WORDS_CHARS],
             agent=self._redact(agent)[:_ANSWER_CHARS],
             tools=tuple(one.content for one in turn.messages if isinstance(one, ToolMessage)),
             priority=priority,
@@ -129,18 +133,20 @@ class TurnSelection:
         self._best = nlargest(MOST_TURNS, (*self._best, digest), key=lambda one: one.priority)
 
     @property
-    def turns(self) -> tuple[Digest, ...]:
+    def turns(self) -> tuple[TurnExcerpt, ...]:
         """The turns, highest priority first, as many as the budget allows."""
-        room, chosen = BUDGET_CHARS, list[Digest]()
+        room, chosen = BUDGET_CHARS, list[TurnExcerpt]()
         for turn in self._best:
-            room -= len(turn.person) + len(turn.agent)
+            room -= len(turn.user_text) + len(turn.agent)
             if room < 0:
                 break
             chosen.append(turn)
         return tuple(chosen)
 
 
-def ask_about(turns: Sequence[Digest], ask: AskModel, over: Callable[[], bool]) -> tuple[list[Finding], int]:
+def ask_model_about_turns(
+    turns: Sequence[TurnExcerpt], ask: AskModel, over: Callable[[], bool]
+) -> tuple[list[Finding], int]:
     """Return what `read_answer` reads in a model's answer about the turns; nothing if `over` becomes true before.
 
     The request runs in its own thread, so that the run can end without waiting for the answer. Raises ProviderError if
@@ -155,13 +161,13 @@ def ask_about(turns: Sequence[Digest], ask: AskModel, over: Callable[[], bool]) 
     return read_answer(answer, turns)
 
 
-def prompt(turns: Sequence[Digest]) -> str:
+def prompt(turns: Sequence[TurnExcerpt]) -> str:
     """Return the prompt with the turns as JSON."""
-    shown = [_Shown(turn=number, person=one.person, agent=one.agent) for number, one in enumerate(turns, 1)]
+    shown = [_PromptTurn(turn=number, person=one.user_text, agent=one.agent) for number, one in enumerate(turns, 1)]
     return fill_prompt("memory/sleep", turns=msgspec.json.format(msgspec.json.encode(shown), indent=0).decode())
 
 
-def read_answer(answer: str, turns: Sequence[Digest]) -> tuple[list[Finding], int]:
+def read_answer(answer: str, turns: Sequence[TurnExcerpt]) -> tuple[list[Finding], int]:
     """Return at most ten findings of an answer, and how many were dropped because the turn they name does not say them.
 
     A finding needs a quotation that is in the turn, and words that are in the quotation or, of a solution, in the turn.
@@ -176,14 +182,14 @@ def read_answer(answer: str, turns: Sequence[Digest]) -> tuple[list[Finding], in
     return valid[:MOST_FINDINGS], len(findings) - len(valid)
 
 
-def _decode(raw: msgspec.Raw) -> _Said | None:
+def _decode(raw: msgspec.Raw) -> _ModelFinding | None:
     try:
-        return decode_json(raw, type=_Said)
+        return decode_json(raw, type=_ModelFinding)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _model_finding(said: _Said, turns: Sequence[Digest]) -> Finding | None:
+def _model_finding(said: _ModelFinding, turns: Sequence[TurnExcerpt]) -> Finding | None:
     if not 1 <= said.turn <= len(turns):
         return None
     turn = turns[said.turn - 1]
@@ -192,7 +198,7 @@ def _model_finding(said: _Said, turns: Sequence[Digest]) -> Finding | None:
         return None
     if said.kind == "solution" and not solution:
         return None
-    whole = " ".join((turn.person, turn.agent, *turn.tools))
+    whole = " ".join((turn.user_text, turn.agent, *turn.tools))
     if not _says(said.quote, text, _LEAST_QUOTED_SHARE, whole) or not _says(whole, solution, _LEAST_SAID_SHARE, whole):
         return None
     return Finding(
@@ -218,15 +224,15 @@ def _says(source: str, text: str, least_share: float, turn: str) -> bool:
     return exact <= set(extract_terms(turn)) and len(said & set(extract_terms(source))) >= least_share * len(said)
 
 
-def _is_quoted(quote: str, turn: Digest) -> bool:
+def _is_quoted(quote: str, turn: TurnExcerpt) -> bool:
     """Whether the turn contains the quotation, which must be long enough; white space and case are ignored."""
-    return len(fold_text(quote)) >= _LEAST_QUOTE and _has((turn.person, turn.agent), quote)
+    return len(fold_text(quote)) >= _LEAST_QUOTE and _has((turn.user_text, turn.agent), quote)
 
 
-def _asserted_by(said: _Said, turn: Digest) -> AssertedBy:
+def _asserted_by(said: _ModelFinding, turn: TurnExcerpt) -> AssertedBy:
     """Return the author of a finding: "tool" if the answer only repeats a tool's output, else "model"."""
     for parts in ((said.quote,), tuple(filter(None, (said.text, said.solution)))):
-        if all(_has(turn.tools, part) for part in parts) and not all(_has((turn.person,), part) for part in parts):
+        if all(_has(turn.tools, part) for part in parts) and not all(_has((turn.user_text,), part) for part in parts):
             return "tool"
     return "model"
 
@@ -242,7 +248,7 @@ _MAX_CHANGES = 5
 """How often one statement is followed through corrections."""
 
 
-class LaterWords:
+class LaterMessages:
     """The user's messages of one session, in order, as far as they change what earlier ones state.
 
     Each is read at most once, and only after a turn from which something is to be learned.
@@ -359,7 +365,7 @@ class ConsolidationRun:
     """One pass over a project's sessions. An object can be run only once.
 
     Args:
-        folder, person: the folders of the stores that the run changes.
+        folder, user_folder: the folders of the stores that the run changes.
         stop, budget_s: the run ends when `stop` returns true, or after this time.
         ask: sends a prompt to a model; None to ask no model.
         tell: called with the number of turns replayed, and the estimated total number.
@@ -370,7 +376,7 @@ class ConsolidationRun:
         self,
         consolidation: Consolidation,
         folder: Path,
-        person: Path,
+        user_folder: Path,
         *,
         stop: Callable[[], bool],
         budget_s: float | None = None,
@@ -387,14 +393,14 @@ class ConsolidationRun:
         self._ask = ask
         self._clock = consolidation.clock
         self._redact = consolidation.redact
-        self._person = person
+        self._user_folder = user_folder
         self._memories = MemoryStore(
             folder,
-            person,
+            user_folder,
             project=consolidation.project,
             redact=consolidation.redact,
             clock=consolidation.clock,
-            trust_home=person,
+            trust_home=user_folder,
         )
         self._trajectories = Trajectories(folder / "trajectories.jsonl")
         self._state_file = folder / "sleep.json"
@@ -433,7 +439,7 @@ class ConsolidationRun:
         began, now = time.monotonic(), self._clock()
         try:
             self._replay_all(now)
-            self._tell_habits()
+            self._save_habits()
             if self._ask is not None and not self._over():
                 self._ask_model(self._ask)
             self._apply_corrections()
@@ -441,7 +447,7 @@ class ConsolidationRun:
                 self._state = Tidying(
                     self._memories,
                     self._trajectories,
-                    self._person,
+                    self._user_folder,
                     now=now,
                     is_over=self._is_over,
                     done=self._done,
@@ -505,14 +511,14 @@ class ConsolidationRun:
             if self._over():
                 return
             found, messages = self._sessions.experiences(session, turns)
-            later = LaterWords(messages)
+            later = LaterMessages(messages)
             for first in range(0, len(found), TOGETHER):
                 self._replay_turns(found[first : first + TOGETHER], turns, later)
             # Saved about once a second, so that a killed run repeats little.
             if time.monotonic() - self._saved > SAVE_EVERY_S:
                 self._save(whole=False, now=self._clock())
 
-    def _replay_turns(self, experiences: Sequence[Experience], turns: Mapping[str, Turn], later: LaterWords) -> None:
+    def _replay_turns(self, experiences: Sequence[Experience], turns: Mapping[str, Turn], later: LaterMessages) -> None:
         """Replay turns of one session in order, because an error in one turn may be fixed in a later one."""
         if self._over():
             return
@@ -524,7 +530,7 @@ class ConsolidationRun:
             new = [one for one in found if not self._saver.was_saved(one)]
             stated = [structs.replace(one, text=text) for one in new if (text := later.find_final(one))]
             fixed = [fix for fix in fixes if fix.message == experience.message]
-            if stated and not self._memories.project.index.index_alike(self._is_over):
+            if stated and not self._memories.project.index.build_similarity_index(self._is_over):
                 return
             for finding in (*stated, *fixed):
                 self._saver.save(finding, experience.importance)
@@ -541,7 +547,7 @@ class ConsolidationRun:
         share = max(self._sessions.looked_at, 1) / max(self._sessions.count, 1)
         self._tell(self._replayed, max(round(self._waiting / share), self._replayed + 1))
 
-    def _tell_habits(self) -> None:
+    def _save_habits(self) -> None:
         """Save commands that have become habits; those saved before are confirmed once a month."""
         told: list[str] = []
         for finding in self._habits.findings():
@@ -571,7 +577,7 @@ class ConsolidationRun:
 
     def _ask_model(self, ask: AskModel) -> None:
         try:
-            findings, dropped = ask_about(self._selection.turns, ask, self._is_over)
+            findings, dropped = ask_model_about_turns(self._selection.turns, ask, self._is_over)
         except ProviderError as error:
             self._errors.append(tr("the model was not asked what it finds: {error}", error=error))
             return
@@ -664,7 +670,7 @@ def run_consolidation(
     try:
         consolidation.before_write()
         ask = consolidation.ask if use_model else None
-        folders = consolidation.folder, consolidation.person
+        folders = consolidation.folder, consolidation.user_folder
         run = ConsolidationRun(consolidation, *folders, stop=stop, budget_s=budget_s, ask=ask, tell=tell, tidies=tidies)
         if use_model and ask is None and by == "hand":
             run.note_error(tr("no model was asked what it finds, since none is connected"))
@@ -697,14 +703,16 @@ _USER_PATTERNS = ("memories*.json*", LOG_NAME, "sleep.person.json", "trusted.jso
 
 
 @contextmanager
-def copy_stores(folder: Path, person: Path) -> Generator[tuple[Path, Path]]:
+def copy_stores(folder: Path, user_folder: Path) -> Generator[tuple[Path, Path]]:
     """Yield temporary copies of both folders' stores, for a dry run; they are deleted afterwards. Raises OSError.
 
     They are in the system's directory for temporary files, readable only by this user.
     """
     with tempfile.TemporaryDirectory(prefix="clio-dry-run-") as name:
         there = (Path(name) / "project" / ".clio", Path(name) / "home")
-        for source, target, patterns in zip((folder, person), there, (_PROJECT_PATTERNS, _USER_PATTERNS), strict=True):
+        for source, target, patterns in zip(
+            (folder, user_folder), there, (_PROJECT_PATTERNS, _USER_PATTERNS), strict=True
+        ):
             target.mkdir(parents=True)
             for path in (path for pattern in patterns for path in source.glob(pattern) if path.is_file()):
                 shutil.copyfile(path, target / path.name)
@@ -724,5 +732,5 @@ def dry_run(
     if not consolidation.folder.is_dir():
         return Report(at=consolidation.clock(), dry_run=True)
     # The same code as a real run, so that what is reported is what a real run would do.
-    with copy_stores(consolidation.folder, consolidation.person) as (folder, person):
-        return ConsolidationRun(consolidation, folder, person, stop=stop, tell=tell).run("hand", dry_run=True)
+    with copy_stores(consolidation.folder, consolidation.user_folder) as (folder, user_folder):
+        return ConsolidationRun(consolidation, folder, user_folder, stop=stop, tell=tell).run("hand", dry_run=True)

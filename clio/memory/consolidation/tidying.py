@@ -51,7 +51,7 @@ class Tidying:
     """Promotes notes and tidies the stores of one run. Methods raise StorageError, OSError, TimeoutError.
 
     Args:
-        person: the folder of the user's memories, with `sleep.person.json`.
+        user_folder: the folder of the user's memories, with `sleep.person.json`.
         is_over: whether the run must stop.
         done: what is changed is added to it.
     """
@@ -60,7 +60,7 @@ class Tidying:
         self,
         memories: MemoryStore,
         trajectories: Trajectories,
-        person: Path,
+        user_folder: Path,
         *,
         now: float,
         is_over: Callable[[], bool],
@@ -68,7 +68,7 @@ class Tidying:
     ) -> None:
         self._memories = memories
         self._trajectories = trajectories
-        self._person_file = person / "sleep.person.json"
+        self._user_state_path = user_folder / "sleep.person.json"
         self._now = now
         self._is_over = is_over
         self._done = done
@@ -184,12 +184,12 @@ class Tidying:
         if not _stamp(store):
             return
         # The user's memories belong to all projects, whose consolidations may run at the same time.
-        lock = FileLock(self._person_file.with_name("sleep.person.lock"))
+        lock = FileLock(self._user_state_path.with_name("sleep.person.lock"))
         if not lock.acquire():
             return  # another project's consolidation is doing it
         try:
             try:
-                document = load_document(self._person_file, _USER_COMPACTION)
+                document = load_document(self._user_state_path, _USER_COMPACTION)
             except CorruptDocument:
                 document = None  # it was moved aside; at worst the memories are compacted once more
             if document and self._now - document.value.compacted_at < EVERY_S:
@@ -197,7 +197,7 @@ class Tidying:
             self._compact(store)
             if not self._is_over():
                 done = Document(value=_UserCompaction(compacted_at=self._now))
-                save_document(self._person_file, _USER_COMPACTION, done)
+                save_document(self._user_state_path, _USER_COMPACTION, done)
         finally:
             lock.release()
 

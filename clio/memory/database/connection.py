@@ -162,7 +162,7 @@ class Database:
 
     def read(self, work: "Callable[[Connection], T]") -> T:
         """Run work in which each statement stands alone."""
-        return self._run(work, self._take)
+        return self._run(work, self._borrow)
 
     def write(self, work: "Callable[[Connection], T]") -> T:
         """Run work in a transaction, and return its result after the commit is on the server's disk.
@@ -174,7 +174,7 @@ class Database:
             with connection.transaction():
                 return work(connection)
 
-        return self._run(run, self._take_to_write)
+        return self._run(run, self._borrow_to_write)
 
     def _check(self, connection: "Connection") -> None:
         # Something to read on an idle connection is mostly its end. Asking the server before each call costs as much as
@@ -187,13 +187,13 @@ class Database:
     def _connect(self) -> Any:
         return self._psycopg.connect(self.address.conninfo, autocommit=True)
 
-    def _take(self) -> Any:
+    def _borrow(self) -> Any:
         if self._pool is None:
             raise ClioError(tr("the database is closed"))
         return self._pool.connection()
 
     @contextmanager
-    def _take_to_write(self) -> "Generator[Connection]":
+    def _borrow_to_write(self) -> "Generator[Connection]":
         if not self._writing.acquire(timeout=max(self._retry_s, _POOL_TIMEOUT_S)):
             raise ClioError(
                 tr(
@@ -203,7 +203,7 @@ class Database:
                 )
             )
         try:
-            with self._take() as connection:
+            with self._borrow() as connection:
                 yield connection
         finally:
             self._writing.release()

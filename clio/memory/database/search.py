@@ -64,7 +64,7 @@ _MAX_STRENGTH_OF_ONE_WORD = 0.5
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """A record and its owner: "" for the project. terms: see `indexed_terms`; None if they were not read."""
+    """A record and its owner: "" for the project. terms: see `extract_indexed_terms`; None if they were not read."""
 
     record: MemoryRecord
     owner: str

@@ -32,9 +32,9 @@ from clio.memory.database.search import (
 )
 from clio.memory.retrieval.retriever import search_project
 from clio.memory.statement_relation import mask_digits
-from clio.memory.store.change_log import Change, ChangeLog, FormerVersion, Logged, list_record_ids, read_formers
+from clio.memory.store.change_log import Change, ChangeLog, FormerVersion, LoggedChange, list_record_ids, read_formers
 from clio.memory.store.deduplication import merge_records
-from clio.memory.store.memory_index import MemoryIndex, Ranked, indexed_terms, rank_records, rank_without_query
+from clio.memory.store.memory_index import MemoryIndex, Ranked, extract_indexed_terms, rank_records, rank_without_query
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
     PROJECT_KINDS,
@@ -125,7 +125,7 @@ def make_row(record: MemoryRecord, owner: str) -> dict[str, Any]:
         "accessed": record.accessed,
         "access_count": record.access_count,
         "used_day": get_used_day(record.accessed),
-        "size": max(len(terms := indexed_terms(record)), 1),
+        "size": max(len(terms := extract_indexed_terms(record)), 1),
         "text_hash": hash_text(record.content),
         "digits_hash": None if masked is None else _hash_64(masked),
         "bands": make_bands(record.content),
@@ -256,23 +256,23 @@ class _DatabaseIndex(MemoryIndex):
         return _FoundIndex(found).count_hits(terms)
 
     def size(self, id: str) -> int:
-        return len(indexed_terms(self.records[id]))
+        return len(extract_indexed_terms(self.records[id]))
 
-    def having(self, term: str) -> int:
-        return self.count_having((term,))[term]
+    def count_with_term(self, term: str) -> int:
+        return self.count_with_each_term((term,))[term]
 
-    def count_having(self, terms: Iterable[str]) -> dict[str, int]:
+    def count_with_each_term(self, terms: Iterable[str]) -> dict[str, int]:
         # The caller compares with 50.
         return count_with(self._work.connection, self._work.statistics, list(terms), self._owner, 51)
 
     def find_keyword_terms(self, question: str, words: Sequence[QuestionWord]) -> set[str]:
         return set()
 
-    def alike(self, type: str, content: str) -> list[MemoryRecord]:
+    def list_similar(self, type: str, content: str) -> list[MemoryRecord]:
         found = find_alike(self._work.connection, make_bands(content), self._owner, type)
         return list({record.id: record for record in self._work.keep(found)}.values())
 
-    def differing_in_numbers(self, kind: str, content: str) -> list[MemoryRecord]:
+    def list_differing_in_numbers(self, kind: str, content: str) -> list[MemoryRecord]:
         masked = mask_digits(content)
         return (
             []
@@ -280,7 +280,7 @@ class _DatabaseIndex(MemoryIndex):
             else self.find_records("live and kind = %s and digits_hash = %s", [kind, _hash_64(masked)])
         )
 
-    def index_alike(self, stop: Callable[[], bool] = lambda: False) -> bool:
+    def build_similarity_index(self, stop: Callable[[], bool] = lambda: False) -> bool:
         return not stop()
 
     def find_records(self, condition: str, values: list[Any], limit: int = 1_000) -> list[MemoryRecord]:
@@ -413,7 +413,7 @@ class DatabaseTypedStore(TypedStore):
             f"select change, undone_at from clio.change where owner = %s and {condition}".encode(),
             (self.owner, *values),
         ).fetchall()
-        changes = [Logged(change=decode_change(text), undone_at=undone) for text, undone in rows]
+        changes = [LoggedChange(change=decode_change(text), undone_at=undone) for text, undone in rows]
         changes.sort(key=lambda one: one.change.id)
         return tuple(read_formers(changes, self.scope))
 
@@ -453,7 +453,7 @@ class DatabaseTypedStore(TypedStore):
         return tuple(id for id in ids if may_mean(wanted, id))
 
     def archived(self) -> tuple[MemoryRecord, ...]:
-        return tuple(one.record for one in self.formers() if one.left and one.because != "dropped")
+        return tuple(one.record for one in self.formers() if one.ends_memory and one.because != "dropped")
 
     def history(self, id: str) -> tuple[MemoryRecord, ...]:
         _, records = self._read_lineage(id)
@@ -489,7 +489,7 @@ class DatabaseTypedStore(TypedStore):
             )
             ended = self.read_formers("ids && %s", (ids,))
             formers += (one for one in ended if one.record.id in known and one not in formers)
-            records |= {one.record.id: one.record for one in ended if one.left and one.record.id not in records}
+            records |= {one.record.id: one.record for one in ended if one.ends_memory and one.record.id not in records}
             records |= {record.id: record for record in found}
             near = {record.id for record in found} | {one.record.id for one in ended}
             near |= {
@@ -509,7 +509,7 @@ class DatabaseTypedStore(TypedStore):
         if id in self._rows.records:
             return []
         formers = self.read_formers("ids && %s", ([id],))
-        return [one.record for one in formers if one.record.id == id and one.left]
+        return [one.record for one in formers if one.record.id == id and one.ends_memory]
 
     def has_archived(self, id: str) -> bool:
         """Return whether a memory is only in the archive."""
@@ -565,7 +565,7 @@ class _FoundIndex(MemoryIndex):
         self._terms: dict[str, frozenset[str]] = {}
         for one in found:
             self.put(one.record)
-            self._terms[one.record.id] = indexed_terms(one.record) if one.terms is None else one.terms
+            self._terms[one.record.id] = extract_indexed_terms(one.record) if one.terms is None else one.terms
 
     @property
     def terms(self) -> Mapping[str, frozenset[str]]:

@@ -39,7 +39,7 @@ from clio.memory.store.ltm_codec import LtmDocument, get_handle, get_identity, g
 from clio.memory.store.ltm_store import LongTermMemory, import_document, read_imported_document
 from clio.memory.store.memory_index import MemoryIndex
 from clio.memory.store.memory_store import SCOPES
-from clio.memory.store.notes import Notes, note_change
+from clio.memory.store.notes import Notes, make_note_change
 from clio.memory.store.record import (
     PROGRESS_KEY,
     TRUST,
@@ -52,7 +52,7 @@ from clio.memory.store.record import (
     redact_json,
     redact_note,
     redact_record,
-    strip_use,
+    without_use,
 )
 from clio.memory.store.typed_store import JournalLine, Scope, TypedStore
 from clio.memory.store.versions import ArchivedMemory, EndedVersion, make_ended_change
@@ -248,7 +248,7 @@ _TIMES = ("created", "updated", "accessed", "seen", "since")
 
 def _strip_use(record: MemoryRecord) -> MemoryRecord:
     """Return the record without its use and its authors, for comparison."""
-    return structs.replace(strip_use(record), seen=0.0, touch_count=0, updated=0.0, provenance=None, confirmations=())
+    return structs.replace(without_use(record), seen=0.0, touch_count=0, updated=0.0, provenance=None, confirmations=())
 
 
 def _find_new_versions(
@@ -300,7 +300,7 @@ def _merge_memories(
     elsewhere = frozenset(setup.paths.open_typed("user" if scope == "project" else "project").index.records)
     with nullcontext() if setup.dry_run else store.changing():
         known, index = store.formers(), store.index
-        forgotten = {former.record.id for former in known if former.left}
+        forgotten = {former.record.id for former in known if former.ends_memory}
         merge = _RecordMerge(setup, index)
         # Oldest first, so that within a bundle a newer record supersedes an older one.
         for record in sorted(part.records, key=lambda record: (record.created, record.id)):
@@ -450,7 +450,7 @@ def _merge_notes(setup: ImportSetup, notes: Sequence[Note]) -> ImportCounts:
             outcome = "kept"
         elif not setup.dry_run:
             try:
-                with setup.logs.project.write_ahead(note_change(note.key, old, note.content, at=setup.now)):
+                with setup.logs.project.write_ahead(make_note_change(note.key, old, note.content, at=setup.now)):
                     here.store(note.key, note.content)
             except ValueError:
                 outcome = "unusable"

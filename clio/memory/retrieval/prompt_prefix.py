@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct, structs
 
 from clio.memory.store.ltm_codec import EVERYWHERE, LtmReader, normalize_rule_path
-from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
+from clio.memory.store.record import Freshness, Kind, MemoryRecord, ProjectMemories
 from clio.messages import Fragment
 from clio.text.formatting import truncate
 from clio.text.translation import Phrase, mark, tr_phrases
@@ -92,7 +92,7 @@ class Injected(Struct, frozen=True, kw_only=True):
 
 
 def make_knowledge_block(
-    knowledge: Knowledge,
+    knowledge: ProjectMemories,
     freshness: Mapping[str, Freshness],
     source: str,
     cap_tokens: int = CAP_TOKENS,
@@ -135,7 +135,9 @@ def make_knowledge_block(
     )
 
 
-def list_block_memories(knowledge: Knowledge, rules: Sequence[MemoryRecord] | None = None) -> tuple[MemoryRecord, ...]:
+def list_block_memories(
+    knowledge: ProjectMemories, rules: Sequence[MemoryRecord] | None = None
+) -> tuple[MemoryRecord, ...]:
     """Return the best memories of each kind in the order of the block, at most as many as `SECTIONS` allows."""
     found: list[MemoryRecord] = []
     for kind, _, limit in SECTIONS:
@@ -308,7 +310,9 @@ class MemoryChanges(Struct, frozen=True, kw_only=True):
     gone: tuple[MemoryRecord, ...] = ()
 
 
-def find_memory_changes(before: Knowledge, now: Knowledge, shown: Collection[str] | None = None) -> MemoryChanges:
+def find_memory_changes(
+    before: ProjectMemories, now: ProjectMemories, shown: Collection[str] | None = None
+) -> MemoryChanges:
     """Return what `now` says that `before` did not. A memory that was only confirmed is not news.
 
     shown: ids of the memories a model has seen; removals of others are not news. None means all.
@@ -378,8 +382,8 @@ class Briefing:
         self._source = source
         self._project = project
         self._start = start
-        self._knowledge_in_prompt: Knowledge | None = None  # the knowledge when the prompt was made
-        self._given_knowledge: Knowledge | None = None  # the knowledge the model has been given so far
+        self._knowledge_in_prompt: ProjectMemories | None = None  # the knowledge when the prompt was made
+        self._given_knowledge: ProjectMemories | None = None  # the knowledge the model has been given so far
         self._shown_ids: set[str] = set()  # ids of the memories the model has seen
         self._prompt: Injected | None = None
         self._news: Injected | None = None

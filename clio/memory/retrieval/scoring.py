@@ -33,7 +33,7 @@ from clio.text.scoring import (
     TIER_WEIGHTS,
     compute_rrf_score,
     decay_confidence,
-    describe_score,
+    describe_preference,
 )
 from clio.text.translation import Phrase, mark, tr, tr_phrases
 from clio.text.vocabulary import has_phrase, tokenize
@@ -766,7 +766,7 @@ def report_preference(record: MemoryRecord, now: float, area: Phrase, weight: fl
     area: where it applies. weight: its weight for the task type; None for a limit.
     """
     score = record.score or 0.0
-    phrases: tuple[Phrase, ...] = ((describe_score(score, is_rule=record.explicit), {}), (": ", {}), area)
+    phrases: tuple[Phrase, ...] = ((describe_preference(score, is_rule=record.explicit), {}), (": ", {}), area)
     return WhyItem(
         source="preference",
         id=record.id,

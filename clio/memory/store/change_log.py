@@ -16,7 +16,7 @@ from msgspec import Raw, Struct, structs
 
 from clio.errors import StorageError, UserError
 from clio.ids import new_id
-from clio.memory.store.record import Because, MemoryRecord, has_left, is_other_version
+from clio.memory.store.record import Because, MemoryRecord, ends_memory, is_other_version
 from clio.storage.documents import refuse_newer_version
 from clio.storage.files import Stamp, get_stamp, make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, back_up_damaged_file, is_json
@@ -88,7 +88,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="l
     project: str = ""
 
 
-class Mark(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="line", tag="mark"):
+class UndoMark(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="line", tag="mark"):
     """Changes that can no longer be undone: they were undone at a time, could not be reverted, or never took place."""
 
     marks: tuple[str, ...]
@@ -128,12 +128,12 @@ class Position(Struct, frozen=True, kw_only=True):
 class NewLines(Struct, frozen=True, kw_only=True):
     """Lines of a log after a position. goes_on: False if the log was replaced, so that these are all of its lines."""
 
-    lines: tuple[Change | Mark, ...]
+    lines: tuple[Change | UndoMark, ...]
     position: Position
     goes_on: bool
 
 
-class Logged(Struct, frozen=True, kw_only=True):
+class LoggedChange(Struct, frozen=True, kw_only=True):
     """A change, and when it was undone."""
 
     change: Change
@@ -156,7 +156,7 @@ class _Group:
 
 _open_group: ContextVar[tuple[object, _Group] | None] = ContextVar("open_group", default=None)
 """The open group of this thread or task; changes of others at the same time are not part of it."""
-_lines = JsonDecoder[Change | Mark](Change | Mark)
+_lines = JsonDecoder[Change | UndoMark](Change | UndoMark)
 _id_lists = msgspec.json.Decoder(list[_Id])  # of lines whose depth was checked
 _last_id = ""
 
@@ -249,7 +249,7 @@ class ChangeLog:
     def mark(self, ids: Sequence[str], *, is_undone: bool = False) -> None:
         """Record that changes were undone, or that they can no longer be."""
         if ids:
-            self._write([Mark(marks=tuple(ids), at=round(self._clock(), 3), is_undone=is_undone)])
+            self._write([UndoMark(marks=tuple(ids), at=round(self._clock(), 3), is_undone=is_undone)])
 
     @contextmanager
     def group(self, title: str) -> Generator[None]:
@@ -289,11 +289,11 @@ class ChangeLog:
         position = Position(file=head.id, offset=start + len(whole), stamp=stamp if whole == data else None)
         return NewLines(lines=lines, position=position, goes_on=goes_on)
 
-    def read_changes(self) -> list[Logged]:
+    def read_changes(self) -> list[LoggedChange]:
         """Return all changes and when they were undone."""
         lines = self.read().lines
         _, undone = list_marked(lines)
-        return [Logged(change=one, undone_at=undone.get(one.id)) for one in lines if isinstance(one, Change)]
+        return [LoggedChange(change=one, undone_at=undone.get(one.id)) for one in lines if isinstance(one, Change)]
 
     def undoable(self) -> tuple[Change, ...]:
         """Return the changes that can be undone, oldest first: at most `MAX_UNDO` groups and changes without one."""
@@ -310,7 +310,7 @@ class ChangeLog:
         opened = _open_group.get()
         return opened[1] if opened and opened[0] is self._owner else None
 
-    def _write(self, lines: Sequence[Change | Mark]) -> None:
+    def _write(self, lines: Sequence[Change | UndoMark]) -> None:
         make_ignored_folder(self.path.parent, self.path.parent)
         with FileLock(self.path.with_name(self.path.name + ".lock")):
             head = self._check_appendable()
@@ -345,14 +345,14 @@ class ChangeLog:
         write_atomic(self.path, head + b"\n" + data)
 
 
-def list_marked(lines: Sequence[Change | Mark]) -> tuple[set[str], dict[str, float]]:
+def list_marked(lines: Sequence[Change | UndoMark]) -> tuple[set[str], dict[str, float]]:
     """Return the ids of all changes that cannot be undone any more, and when each undone one was undone."""
-    marks = [line for line in lines if isinstance(line, Mark)]
+    marks = [line for line in lines if isinstance(line, UndoMark)]
     undone = {id: mark.at for mark in marks if mark.is_undone for id in mark.marks}
     return {id for mark in marks for id in mark.marks}, undone
 
 
-def fold_lines(lines: Sequence[Change | Mark]) -> list[Change]:
+def fold_lines(lines: Sequence[Change | UndoMark]) -> list[Change]:
     """Return the lines of a folded log: changes that can be undone, unchanged, and of the others the ended versions."""
     changes = [line for line in lines if isinstance(line, Change)]
     marked, undone = list_marked(lines)
@@ -437,7 +437,7 @@ def find_records(raw: Raw, type: type[R]) -> list[R]:
         return []
 
 
-def read_endings(logged: Iterable[Logged], store: Store, type: type[R]) -> Iterator[tuple[Change, R, End]]:
+def read_endings(logged: Iterable[LoggedChange], store: Store, type: type[R]) -> Iterator[tuple[Change, R, End]]:
     """Yield each record of a store that a change ended, and how; undoing a change ends the records it had made."""
     for one in logged:
         change, undone_at = one.change, one.undone_at
@@ -465,9 +465,9 @@ class FormerVersion(Struct, frozen=True, kw_only=True):
     because: Because = "archived"
 
     @property
-    def left(self) -> bool:
+    def ends_memory(self) -> bool:
         """Whether the memory itself ended, not only this version of it."""
-        return has_left(self.because)
+        return ends_memory(self.because)
 
 
 class _End(Struct, frozen=True, kw_only=True):
@@ -492,7 +492,7 @@ def decode_former(line: bytes) -> FormerVersion:
     return FormerVersion(record=decode_json(line, type=MemoryRecord), ended=end.ended, because=end.because)
 
 
-def logged_changes(
+def make_log_lines(
     what: str,
     *,
     at: float,
@@ -529,7 +529,7 @@ def logged_changes(
     return found
 
 
-def read_formers(logged: Iterable[Logged], scope: str) -> list[FormerVersion]:
+def read_formers(logged: Iterable[LoggedChange], scope: str) -> list[FormerVersion]:
     """Return the former versions in a log, in the order they ended; undoing a change ends the versions it had made."""
     return [
         FormerVersion(record=record, ended=end.at, because=get_reason(end))
@@ -538,7 +538,7 @@ def read_formers(logged: Iterable[Logged], scope: str) -> list[FormerVersion]:
     ]
 
 
-def _unit(change: Change) -> str:
+def _get_group_id(change: Change) -> str:
     return change.group or change.id
 
 
@@ -546,7 +546,7 @@ def _select_newest(changes: Sequence[Change]) -> tuple[Change, ...]:
     """Return the changes of the newest `MAX_UNDO` groups; a change without a group counts as one."""
     units: set[str] = set()
     for place in range(len(changes) - 1, -1, -1):
-        units.add(_unit(changes[place]))
+        units.add(_get_group_id(changes[place]))
         if len(units) > MAX_UNDO:
             return tuple(changes[place + 1 :])
     return tuple(changes)
@@ -572,7 +572,7 @@ def _encode_head(folded: int = 0) -> bytes:
     return msgspec.json.encode(_Head(log="clio.memory", version=VERSION, id=new_id(), folded=folded))
 
 
-def _decode_line(line: bytes) -> Change | Mark | None:
+def _decode_line(line: bytes) -> Change | UndoMark | None:
     try:
         return _lines.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -656,7 +656,7 @@ def undo_last(
     # Two processes that undo at the same time would undo the same change.
     with FileLock(folders[0] / UNDO_LOCK_NAME) if folders else nullcontext():
         undoable = logs.undoable()
-        changes = [change for change in reversed(undoable) if _unit(change) == _unit(undoable[-1])]
+        changes = [change for change in reversed(undoable) if _get_group_id(change) == _get_group_id(undoable[-1])]
         if not changes:
             raise UserError(tr("no memory was changed, so there is nothing to undo"))
         done: list[Change] = []

@@ -207,8 +207,8 @@ class SavePlan(Struct, frozen=True, kw_only=True):
 def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory | None:
     """Return the live memory of its kind that the new one repeats, replaces, or may repeat; None if there is none."""
     words, is_change = extract_distinctive_words(new.content), announces_change(new.content)
-    numbered = index.differing_in_numbers(new.kind, new.content)
-    near = (*index.alike(new.kind, new.content), *_find_by_subject(index, new), *numbered)
+    numbered = index.list_differing_in_numbers(new.kind, new.content)
+    near = (*index.list_similar(new.kind, new.content), *_find_by_subject(index, new), *numbered)
     candidates = {old.id: old for old in near}
     found: list[NearestMemory] = []
     for old in candidates.values():
@@ -474,7 +474,7 @@ def _merge_alternatives(was: str, said: str, others: tuple[str, ...]) -> tuple[s
 
 
 def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord]:
-    """Return memories that may be about the same subject, even if they share too few words for `MemoryIndex.alike`.
+    """Return memories that may be about the same subject, even if `MemoryIndex.list_similar` does not find them.
 
     That is so for what the new one says has changed, and for short statements: "we're on Django 4.2", "… Django 5.0".
     """
@@ -482,7 +482,7 @@ def _find_by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord
     terms = topic_terms(new.content) if is_change else telling_terms(new.content)
     if mask_digits(new.content) is not None:
         terms = frozenset(extract_terms(new.content))  # a statement in such a script is read as one word
-    counts = {} if is_change else index.count_having(terms)
+    counts = {} if is_change else index.count_with_each_term(terms)
     rare = [term for term in terms if counts.get(term, 0) <= _MAX_BY_SUBJECT]
     matches = index.matches(rare or extract_terms(new.content))
     best = sorted(matches, key=lambda id: -matches[id])[: _MAX_BY_SUBJECT if is_change else _MAX_SHORT]
@@ -513,7 +513,7 @@ def find_outdated(entries: Sequence[MemoryRecord], facts: Sequence[MemoryRecord]
             near = [known[id] for id in alike.find_candidates(signatures[old.id]) if id != old.id]
             newer = [new for new in near if _is_outdated_by(old, new)]
             if newer:
-                found[old.id] = max(newer, key=lambda new: (new.begun, new.id)).id
+                found[old.id] = max(newer, key=lambda new: (new.stated_since, new.id)).id
     return found
 
 
@@ -521,7 +521,7 @@ def _is_outdated_by(old: MemoryRecord, new: MemoryRecord) -> bool:
     # Statements about different files do not contradict each other.
     is_about_others = old.examples and new.examples and set(old.examples).isdisjoint(new.examples)
     return (
-        new.begun - old.updated >= SAME_TIME_S
+        new.stated_since - old.updated >= SAME_TIME_S
         and new.trust >= old.trust
         and normalize_rule_path(old.context) == normalize_rule_path(new.context)
         and not is_about_others

@@ -26,8 +26,8 @@ from clio.memory.store.record import (
     PROJECT_KINDS,
     Freshness,
     Kind,
-    Knowledge,
     MemoryRecord,
+    ProjectMemories,
     Provenance,
 )
 from clio.storage.documents import check_version, make_corrupt_error, set_file_aside
@@ -152,7 +152,7 @@ def _is_missing(root: Path, example: str) -> bool:
         return False
 
 
-def stored_hashes(raw: Mapping[str, Any]) -> dict[str, str]:
+def get_stored_hashes(raw: Mapping[str, Any]) -> dict[str, str]:
     """Return the hashes that an object of the file stores for its examples."""
     hashes, examples = raw.get("example_hashes"), raw.get("examples")
     if not isinstance(hashes, dict) or not isinstance(examples, list):
@@ -290,7 +290,7 @@ def to_record(kind: Kind, raw: Json, handle: str) -> MemoryRecord:
         created=first,
         updated=max(to_number(raw.get("updated"), first), first),
         provenance=get_provenance(raw),
-        hashes=stored_hashes(raw),
+        hashes=get_stored_hashes(raw),
         version=max(int(to_number(raw.get("version"), 1.0)), 1),
         since=to_number(raw.get("since"), 0.0),
         superseded_by=to_text(raw.get("superseded_by")) or None,
@@ -577,10 +577,10 @@ class LtmDocument:
         """Return all objects that are memories, by kind."""
         return [(kind, raw) for kind in PROJECT_KINDS for raw in self.section(kind) if is_ltm_object(kind, raw)]
 
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> ProjectMemories:
         """Return all memories."""
         known = self.by_handle().items()
-        return Knowledge(entries=tuple(self._entry(kind, raw, handle) for handle, (kind, raw) in known))
+        return ProjectMemories(entries=tuple(self._entry(kind, raw, handle) for handle, (kind, raw) in known))
 
     def by_handle(self) -> dict[str, tuple[Kind, Json]]:
         """Return the objects by id."""
@@ -765,9 +765,9 @@ class LtmReader:
         self.path = path
         self._team = team
         self._examples = ExampleFiles(project)
-        self._decoded: tuple[object, Knowledge] | None = None
+        self._decoded: tuple[object, ProjectMemories] | None = None
 
-    def read(self) -> Knowledge:
+    def read(self) -> ProjectMemories:
         """Return all memories, the same object if nothing changed. Invalid ones are skipped and stay in the file."""
         stamp = None if has_shared_memory(self.path.with_name(SHARED_NAME)) else get_stamp(self.path)
         # Shared memories depend on the time and on what the user trusts, too. A file changed a moment ago can be

@@ -343,7 +343,7 @@ class LongTermMemory(LtmReader):
                 section.insert(find_insert_position(kind, section, raw), raw)
                 action = "restored" if kept else "new"
                 before = [ObjectState(kind=kind, id=raw["id"], kept=kept)] if kept else []
-            self._bind(raw)
+            self._record_file_hashes(raw)
             after = [capture_state(document, kind, raw["id"], raw)]
             doing = "added" if action == "new" else action
             self.write(document, now, f"{doing} the {_name_object(kind, raw)}", before, after)
@@ -378,7 +378,7 @@ class LongTermMemory(LtmReader):
             raw.clear()
             raw.update(new | {"updated": now})
             set_handle(raw, handle)
-            self._bind(raw)
+            self._record_file_hashes(raw)
             after = [capture_state(document, kind, handle, raw)]
             what = f"changed the {_name_object(kind, raw)}"
             self.write(document, now, what, before, after, stated="confidence" in changes)
@@ -400,7 +400,7 @@ class LongTermMemory(LtmReader):
             successors: id of a replaced memory → id of its successor, in this or another file.
         """
         with self.changing() as (document, now):
-            own = {entry.id for entry in self._own(document.knowledge().entries)}
+            own = {entry.id for entry in self._select_own(document.knowledge().entries)}
             leaving = {
                 old: End(because="superseded", successor=new)
                 for old, new in successors.items()
@@ -418,7 +418,9 @@ class LongTermMemory(LtmReader):
         """
         with nullcontext((self.document(), self._clock())) if dry_run else self.changing() as (document, now):
             entries = document.knowledge().entries
-            why = find_prunable(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
+            why = find_prunable(
+                self._select_own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence
+            )
             removed = tuple(entry for entry in entries if entry.id in why)
             if not dry_run:
                 document.metadata["last_pruned"] = now
@@ -540,7 +542,7 @@ class LongTermMemory(LtmReader):
             known = document.by_handle()
             return to_record(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
 
-    def _own(self, entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+    def _select_own(self, entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
         """Return the memories except those that other team members share."""
         return [entry for entry in entries if not entry.by or self.team.is_mine(entry.by)]
 
@@ -561,7 +563,7 @@ class LongTermMemory(LtmReader):
         if get_handle(raw) in taken:
             set_handle(raw, make_handle(kind, raw, taken))
 
-    def _bind(self, raw: Json) -> None:
+    def _record_file_hashes(self, raw: Json) -> None:
         """Record the hashes of the example files; a file that cannot be read keeps its former hash."""
         examples = [one for one in raw.get("examples") or () if isinstance(one, str)]
         known = raw.get("example_hashes")

@@ -119,16 +119,16 @@ class MemoryIndex:
 
     @property
     def terms(self) -> Mapping[str, frozenset[str]]:
-        """The terms of each live record by its id, see `indexed_terms`."""
+        """The terms of each live record by its id, see `extract_indexed_terms`."""
         return self._word_index().terms
 
-    def having(self, term: str) -> int:
+    def count_with_term(self, term: str) -> int:
         """Return the number of live records that contain the term."""
-        return self._word_index().having(term)
+        return self._word_index().count_with_term(term)
 
-    def count_having(self, terms: Iterable[str]) -> dict[str, int]:
+    def count_with_each_term(self, terms: Iterable[str]) -> dict[str, int]:
         """Return for each term the number of live records that contain it."""
-        return {term: self.having(term) for term in terms}
+        return {term: self.count_with_term(term) for term in terms}
 
     def list_terms(self, question: str, *, keep_single: bool = False) -> frozenset[str]:
         """Return the terms of records that may answer a question: its words in any form, and keywords it may mean.
@@ -149,17 +149,17 @@ class MemoryIndex:
         A word that a live record contains is no misspelling.
         """
         return self._word_index().keywords.find_terms(
-            question, words, [word for word in words if not word.is_common and not self.having(word.stem)]
+            question, words, [word for word in words if not word.is_common and not self.count_with_term(word.stem)]
         )
 
-    def alike(self, type: str, content: str) -> list[MemoryRecord]:
+    def list_similar(self, type: str, content: str) -> list[MemoryRecord]:
         """Return the live records of a type that may share half of their words with the content; some may not."""
-        self.index_alike()
+        self.build_similarity_index()
         index = self._alike.get(type) if self._alike else None
         found = index.find_candidates(_signature(content)) if index else ()
         return [self.records[id] for id in found]
 
-    def differing_in_numbers(self, kind: str, content: str) -> list[MemoryRecord]:
+    def list_differing_in_numbers(self, kind: str, content: str) -> list[MemoryRecord]:
         """Return the live records of a kind whose text differs from the content only in numbers, in some scripts."""
         from clio.memory.statement_relation import differ_in_numbers, mask_digits
 
@@ -167,8 +167,8 @@ class MemoryIndex:
             return []
         return [one for one in self.live() if one.kind == kind and differ_in_numbers(one.content, content)]
 
-    def index_alike(self, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Build the index for `alike` if it does not exist yet; return False if `stop` ended that early."""
+    def build_similarity_index(self, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Build the index for `list_similar` if it does not exist yet; return False if `stop` ended that early."""
         if self._alike is None:
             made: dict[str, LshIndex[str]] = {}
             for record in self.live():
@@ -257,7 +257,7 @@ class _WordIndex:
         self.keywords = _KeywordIndex()
 
     def add(self, record: MemoryRecord) -> None:
-        found = self.terms[record.id] = indexed_terms(record)
+        found = self.terms[record.id] = extract_indexed_terms(record)
         for term in found:
             self._having.setdefault(term, set()).add(record.id)
         for keyword in record.keywords:
@@ -270,7 +270,7 @@ class _WordIndex:
             if not ids:
                 del self._having[term]
 
-    def having(self, term: str) -> int:
+    def count_with_term(self, term: str) -> int:
         return len(self._having.get(term, ()))
 
     def matches(self, query: Iterable[str]) -> dict[str, int]:
@@ -280,7 +280,7 @@ class _WordIndex:
         return found
 
 
-def indexed_terms(record: MemoryRecord) -> frozenset[str]:
+def extract_indexed_terms(record: MemoryRecord) -> frozenset[str]:
     """Return the terms of a record: the stems of its words and keywords, and of the parts of identifiers in them."""
     text = " ".join((record.content, *record.keywords))
     return frozenset((*extract_terms(text), *map(stem_word, split_identifiers(text))))

@@ -785,9 +785,9 @@ class MemoryStore:
 
     def _logging_note(self, key: str, content: str | None) -> AbstractContextManager[None]:
         """Log that a note gets this content, or is deleted if it is None; the body then does it."""
-        from clio.memory.store.notes import note_change
+        from clio.memory.store.notes import make_note_change
 
-        change = note_change(key, self.keyed_notes.retrieve(key), content, at=self._clock())
+        change = make_note_change(key, self.keyed_notes.retrieve(key), content, at=self._clock())
         return self.logs.project.write_ahead(change)
 
     def _holding(self, id: str) -> tuple[TypedStore, MemoryRecord]:

@@ -263,7 +263,7 @@ def _decode_content(raw: msgspec.Raw) -> str | None:
     return decode_json(raw, type=str) if bytes(raw) else None
 
 
-def note_change(key: str, before: Note | None, content: str | None, *, at: float) -> Change:
+def make_note_change(key: str, before: Note | None, content: str | None, *, at: float) -> Change:
     """Return the log entry for a note that gets this content; None deletes it. Raises ValueError like `Notes.store`."""
     if content is not None:
         _check(key, content)

@@ -18,7 +18,7 @@ from clio.text.scoring import (
     check_score,
     compute_effective_importance,
     decay_confidence,
-    describe_score,
+    describe_preference,
     is_faded,
 )
 from clio.text.translation import mark, tr
@@ -58,13 +58,13 @@ compaction, `old` or `uncertain` when pruned, `superseded` by another one, `join
 text `changed`: `edited` by the user, `merged` with another text of the same meaning, `reinforced` as a preference,
 `promoted` from a variant to the main statement. Or the change that made the version was `undone`.
 """
-GOES_ON: frozenset[str] = frozenset(("changed", "edited", "merged", "reinforced", "promoted"))
+REASONS_OF_VERSIONS: frozenset[str] = frozenset(("changed", "edited", "merged", "reinforced", "promoted"))
 """Reasons for the end of a version after which the memory is still there."""
 
 
-def has_left(because: str) -> bool:
+def ends_memory(because: str) -> bool:
     """Return whether the memory itself ended with a version that ended for this reason."""
-    return because != "undone" and because not in GOES_ON
+    return because != "undone" and because not in REASONS_OF_VERSIONS
 
 
 PruneReason = Literal["old", "uncertain"]
@@ -223,7 +223,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.variants_of is not None
 
     @property
-    def begun(self) -> float:
+    def stated_since(self) -> float:
         """Return when it got its present meaning."""
         return self.since or self.created
 
@@ -266,7 +266,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 return f"{error} → {self.solution}" if self.solution else error
             case "preference" if self.score is not None:
                 # "mocks" alone does not say whether they are liked.
-                return f"{self.content} ({say(describe_score(self.score, is_rule=self.explicit))})"
+                return f"{self.content} ({say(describe_preference(self.score, is_rule=self.explicit))})"
             case "workflow":
                 steps = " → ".join(self.steps)
                 named = self.content if steps in ("", self.content) else f"{self.content}: {steps}"
@@ -354,7 +354,7 @@ class MemoryDraft(Struct, frozen=True, kw_only=True):
         return MemoryRecord(id="", **fields)
 
 
-class Knowledge(Struct, frozen=True, kw_only=True):
+class ProjectMemories(Struct, frozen=True, kw_only=True):
     """The memories of `ltm.json`, by kind, each in the order of the file."""
 
     entries: tuple[MemoryRecord, ...] = ()
@@ -674,7 +674,7 @@ def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for raw in tags if (tag := " ".join(raw.split()))))
 
 
-def strip_use(record: MemoryRecord) -> MemoryRecord:
+def without_use(record: MemoryRecord) -> MemoryRecord:
     """Return the record without the fields that a use changes."""
     return structs.replace(record, accessed=0.0, access_count=0)
 

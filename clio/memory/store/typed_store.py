@@ -25,8 +25,8 @@ from clio.memory.store.change_log import (
     ChangeLog,
     FormerVersion,
     decode_sides,
-    logged_changes,
     make_former,
+    make_log_lines,
     read_formers,
 )
 from clio.memory.store.memory_index import MemoryIndex, Ranked, rank_records, rank_without_query
@@ -42,8 +42,8 @@ from clio.memory.store.record import (
     has_expired,
     select_types,
     shorten_content,
-    strip_use,
     update_since,
+    without_use,
 )
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document, refuse_newer_version
 from clio.storage.files import (
@@ -246,7 +246,9 @@ class TypedStore:
     def archived(self) -> tuple[MemoryRecord, ...]:
         """Return the memories that were forgotten, compacted or replaced, in the order they ended."""
         known = self.index.records
-        gone = [one for one in self.formers() if one.left and one.because != "dropped" and one.record.id not in known]
+        gone = [
+            one for one in self.formers() if one.ends_memory and one.because != "dropped" and one.record.id not in known
+        ]
         ended = [(one.ended or 0.0, one.record) for one in gone]
         ended += [(record.updated, record) for record in known.values() if not record.is_live]
         return tuple(record for _, record in sorted(ended, key=lambda pair: pair[0]))
@@ -257,12 +259,12 @@ class TypedStore:
     def ended_ids(self) -> frozenset[str]:
         """Return the ids of the memories that ended by a change that the log records."""
         formers = self.formers()
-        return frozenset(former.record.id for former in formers if former.left or former.because == "undone")
+        return frozenset(former.record.id for former in formers if former.ends_memory or former.because == "undone")
 
     def _lineage(self, id: str, formers: Iterable[FormerVersion]) -> tuple[MemoryRecord, ...]:
         from clio.memory.store.versions import find_lineage
 
-        gone = {former.record.id: former.record for former in formers if former.left}
+        gone = {former.record.id: former.record for former in formers if former.ends_memory}
         return find_lineage(id, gone | self.index.records)
 
     # Changes
@@ -352,7 +354,7 @@ class TypedStore:
                     one,
                     superseded_by=new.id,
                     variants_of=None,
-                    updated=new.begun if new.begun >= one.begun else now,
+                    updated=new.stated_since if new.stated_since >= one.stated_since else now,
                 )
                 for one in old
             ]
@@ -439,7 +441,7 @@ class TypedStore:
                 formers += make_former(old, new, now, "edited") if old else ()
             drop = tuple(id for id in sorted(done) if wanted[id] is None and id in known)
             if put or drop:
-                with self._log.write_ahead(*logged_changes("", at=now, scope=self.scope, formers=formers)):
+                with self._log.write_ahead(*make_log_lines("", at=now, scope=self.scope, formers=formers)):
                     self._append(JournalLine(put=tuple(put), drop=drop))
         return done
 
@@ -452,7 +454,7 @@ class TypedStore:
         """
         with self.changing() as now:
             gone = self._archive([one for one in self._index.records.values() if has_expired(one, now)], "faded")
-        merged = self._merge_alike(decide, stop) if self.index.index_alike(stop) else 0
+        merged = self._merge_alike(decide, stop) if self.index.build_similarity_index(stop) else 0
         with self.changing():
             if not stop():
                 self._fold()
@@ -490,7 +492,7 @@ class TypedStore:
             former = {record.id: record for record in before}
             for record in after:
                 now = there.get(record.id)
-                if now is None or strip_use(now) != strip_use(record):
+                if now is None or without_use(now) != without_use(record):
                     raise UserError(
                         tr("“{content}” has changed since, so it was left unchanged", content=shorten_content(record))
                     )
@@ -518,7 +520,7 @@ class TypedStore:
         ids = (*(record.id for record in line.put), *line.drop)
         before = [record for id in dict.fromkeys(ids) if (record := self._index.records.get(id)) is not None]
         now = self._clock()
-        changes = logged_changes(what, at=now, scope=self.scope, before=before, after=line.put, formers=formers)
+        changes = make_log_lines(what, at=now, scope=self.scope, before=before, after=line.put, formers=formers)
         with self._log.write_ahead(*changes):
             if ids:
                 self._append(line)
@@ -834,4 +836,4 @@ def _is_unchanged(now: MemoryRecord | None, then: MemoryRecord | None) -> bool:
     """Return whether a record is as before, or still missing, apart from uses."""
     if now is None or then is None:
         return now is then
-    return strip_use(now) == strip_use(then)
+    return without_use(now) == without_use(then)

@@ -16,9 +16,9 @@ from clio.memory.store.change_log import (
     ChangeLog,
     End,
     FormerVersion,
-    Logged,
-    Mark,
+    LoggedChange,
     Position,
+    UndoMark,
     find_records,
     get_reason,
     list_marked,
@@ -40,7 +40,7 @@ from clio.memory.store.record import (
     Because,
     Kind,
     MemoryRecord,
-    has_left,
+    ends_memory,
     is_other_version,
 )
 
@@ -207,7 +207,7 @@ class LtmArchive:
         """Follow the log; what was undone since then needs all of it."""
         new = self._log.read(self._position)
         undone: Mapping[str, float] = {}
-        if not new.goes_on or any(isinstance(line, Mark) and line.is_undone for line in new.lines):
+        if not new.goes_on or any(isinstance(line, UndoMark) and line.is_undone for line in new.lines):
             new = self._log.read() if new.goes_on else new
             self._items, self._handles = [], Counter()
             _, undone = list_marked(new.lines)
@@ -273,7 +273,7 @@ class Version(Struct, frozen=True, kw_only=True):
     since: float
     until: float | None = None
     because: str = ""
-    left: bool = False
+    ends_memory: bool = False
 
 
 def records_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
@@ -316,12 +316,18 @@ def _find_connected(ids: Iterable[str], links: Mapping[str, Collection[str]]) ->
 def list_ltm_versions(document: LtmDocument, endings: Iterable[EndedVersion]) -> list[Version]:
     """Return every version of the memories in `ltm.json`, oldest first."""
     past = [
-        Version(record=record, since=record.begun, until=one.ended, because=one.because, left=has_left(one.because))
+        Version(
+            record=record,
+            since=record.stated_since,
+            until=one.ended,
+            because=one.because,
+            ends_memory=ends_memory(one.because),
+        )
         for one in sorted(endings, key=lambda one: one.ended)
         if is_ltm_object(one.kind, one.entry) and (record := to_record(one.kind, one.entry, one.id))
     ]
     known = (to_record(kind, raw, id) for id, (kind, raw) in document.by_handle().items())
-    return _list_versions((Version(record=record, since=record.begun) for record in known), past)
+    return _list_versions((Version(record=record, since=record.stated_since) for record in known), past)
 
 
 def list_typed_versions(records: Iterable[MemoryRecord], formers: Iterable[FormerVersion]) -> list[Version]:
@@ -336,7 +342,13 @@ def list_typed_versions(records: Iterable[MemoryRecord], formers: Iterable[Forme
         record = former.record
         ended = former.ended or max(record.updated, record.accessed)
         past.append(
-            Version(record=record, since=record.begun, until=ended, because=former.because, left=former.left)
+            Version(
+                record=record,
+                since=record.stated_since,
+                until=ended,
+                because=former.because,
+                ends_memory=former.ends_memory,
+            )
             if record.is_live
             else _make_present_version(record)
         )
@@ -345,8 +357,8 @@ def list_typed_versions(records: Iterable[MemoryRecord], formers: Iterable[Forme
 
 def _make_present_version(record: MemoryRecord) -> Version:
     if record.is_live:
-        return Version(record=record, since=record.begun)
-    return Version(record=record, since=record.begun, until=record.updated, because="superseded")
+        return Version(record=record, since=record.stated_since)
+    return Version(record=record, since=record.stated_since, until=record.updated, because="superseded")
 
 
 def _list_versions(present: Iterable[Version], past: Sequence[Version]) -> list[Version]:
@@ -422,7 +434,7 @@ def read_changed_records(change: Change) -> tuple[list[MemoryRecord], list[Memor
     return [state.record for state in before if not state.kept], [state.record for state in after if not state.kept]
 
 
-def list_undone_removals(logged: Iterable[Logged]) -> Iterator[MemoryChange]:
+def list_undone_removals(logged: Iterable[LoggedChange]) -> Iterator[MemoryChange]:
     """Yield the end and the return of each memory that an undo brought back.
 
     No version tells of them: they were never in the archive since.
@@ -434,9 +446,9 @@ def list_undone_removals(logged: Iterable[Logged]) -> Iterator[MemoryChange]:
         later = {record.id for record in after}
         for record in before:
             end = one.change.ended.get(record.id)
-            if end and not end.is_version and record.id not in later and has_left(end.because):
+            if end and not end.is_version and record.id not in later and ends_memory(end.because):
                 at, because = end.at or one.change.at, get_reason(end)
-                gone = Version(record=record, since=record.begun, until=at, because=because, left=True)
+                gone = Version(record=record, since=record.stated_since, until=at, because=because, ends_memory=True)
                 yield _make_change(gone, "archived", at)
                 yield _make_change(gone, "restored", one.undone_at)
 
@@ -481,10 +493,10 @@ def _list_changes(versions: Iterable[Version], replaced: Mapping[str, Sequence[V
         elif before is None:
             what = "learned"
         else:
-            what = "restored" if before.left or before.because == "superseded" else "changed"
+            what = "restored" if before.ends_memory or before.because == "superseded" else "changed"
         yield _make_change(version, what, version.since, before if what != "restored" else None)
-        if version.until is not None and (version.left or version.because == "undone"):
-            yield _make_change(version, "archived" if version.left else "undone", version.until)
+        if version.until is not None and (version.ends_memory or version.because == "undone"):
+            yield _make_change(version, "archived" if version.ends_memory else "undone", version.until)
         latest[record.id] = version
 
 

@@ -735,7 +735,7 @@ class Feedback:
             learned = self._styles.learn(turn.bucket, turn.style, rating.reward, _get_weight(rating))
         target = _TARGET_DIMENSIONS.get(rating.reason) if rating.reason else None
         if turn.bucket and target and rating.reward <= 0:
-            self._styles.nudge(turn.bucket, target)
+            self._styles.adjust_taste(turn.bucket, target)
         return Noted(turn=turn, rating=rating, learned=learned, changed=before)
 
     def _make_trajectory(self, session: Session, first: Message, status: str, *, styled: bool = True) -> Trajectory:

@@ -380,7 +380,7 @@ TopicSimilarity = Callable[[Sequence[str]], float | None]
 """Similarity of a style's topics to the text of the turn, 0.0 to 1.0; None without topics or text."""
 
 
-class ArmAccount(Struct, frozen=True, kw_only=True):
+class StyleScore(Struct, frozen=True, kw_only=True):
     """How one style was scored.
 
     Attributes:
@@ -426,7 +426,7 @@ class Choice(Struct, frozen=True, kw_only=True):
     """
 
     situation: Situation
-    arms: tuple[ArmAccount, ...] = ()
+    arms: tuple[StyleScore, ...] = ()
     chosen: str | None = None
     epsilon: float = 0.0
     explored: bool = False
@@ -450,7 +450,7 @@ def choose_style(
     applicable = [(arm, arm.trigger, 1.0) for arm in arms]
     five = select_candidates(applicable)
     fit = {arm.id for arm in five if arm.confidence >= MIN_CONFIDENCE}
-    accounts: list[ArmAccount] = []
+    accounts: list[StyleScore] = []
     ratings = state.ratings(situation.bucket)
     epsilon = compute_exploration_rate(int(ratings))
     explored = rng.random() < epsilon
@@ -478,7 +478,7 @@ def choose_style(
 
 def _score_trigger(
     skill: StyleSkill, situation: Situation, state: StyleState, now: float, topic: TopicSimilarity
-) -> ArmAccount:
+) -> StyleScore:
     """Return the account of a style without sample and score."""
     trigger = skill.trigger
     fits = {
@@ -488,7 +488,7 @@ def _score_trigger(
     }
     similarity = topic(trigger.topics) if trigger.topics else None
     earned = state.earned(situation.bucket, skill.id, now)
-    return ArmAccount(
+    return StyleScore(
         id=skill.id,
         intent=INTENT_WEIGHT * fits["intent"],
         time=TIME_WEIGHT * fits["time"],
@@ -502,7 +502,7 @@ def _score_trigger(
     )
 
 
-def _describe_exclusion(arm: ArmAccount, five: Sequence[ArmAccount]) -> str:
+def _describe_exclusion(arm: StyleScore, five: Sequence[StyleScore]) -> str:
     if not is_applicable(arm.trigger):
         return tr(
             "does not apply: {trigger:.2f}, minimum {min_trigger_score:.2f}",

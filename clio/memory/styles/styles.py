@@ -163,17 +163,17 @@ class Styles:
         if chosen is None:
             return None
         how = "set by the user" if chosen.pinned else "tried out" if chosen.explored else "chosen"
-        is_projects = self.is_projects(chosen.skill)
-        whose = ", the project's style, which the user may not have written" if is_projects else ""
+        is_from_project = self.is_from_project(chosen.skill)
+        whose = ", the project's style, which the user may not have written" if is_from_project else ""
         return Fragment(
             name="style",
             text=f"For the wording of this answer{whose}: {chosen.skill.text}",
             source=chosen.skill.source,
-            reason=f"{how} for {chosen.bucket}{', a style of the project' if is_projects else ''}",
+            reason=f"{how} for {chosen.bucket}{', a style of the project' if is_from_project else ''}",
             cap_tokens=CAP_TOKENS,
         )
 
-    def is_projects(self, skill: StyleSkill) -> bool:
+    def is_from_project(self, skill: StyleSkill) -> bool:
         """Whether a style belongs to the project, so that its repository may have supplied it."""
         return Path(skill.source).parent == self._style_folders[1]
 
@@ -205,7 +205,7 @@ class Styles:
         state = self._file.change(lambda state: state.after(bucket, id, skill.dimensions, reward, weight, now))
         return Learned(style=id, bucket=bucket, before=before, after=state.earned(bucket, id, now))
 
-    def nudge(self, bucket: str, wanted: Mapping[str, float]) -> None:
+    def adjust_taste(self, bucket: str, wanted: Mapping[str, float]) -> None:
         """Move the user's taste in a context towards values, 0.0 to 1.0, of some of `skill.DIMENSIONS`."""
         if wanted:
             self._file.change(lambda state: state.nudged(bucket, wanted))

@@ -257,7 +257,7 @@ def copy_shared_entry(memory: SharedMemory, now: float) -> Json:
     return raw
 
 
-def find_living(
+def find_valid_memories(
     statements: Iterable[Statement], forgotten: frozenset[str], months: Mapping[str, str]
 ) -> list[SharedMemory]:
     """Return the valid shared memories, sorted by kind and then by age, the oldest first.
@@ -470,7 +470,7 @@ class TeamFolder:
         """
         self._refuse_newer()
         problems: list[Problem] = []
-        known = self._known()
+        known = self._load_cache()
         seen: dict[str, _Seen] = {}
         emptied: set[str] = set()
         total = 0
@@ -479,12 +479,12 @@ class TeamFolder:
                 name = file.removesuffix(_JSON)
                 # Anything may be in a repository; only names that clio itself gives are opened.
                 if not file.endswith(_JSON) or not NAME.fullmatch(name):
-                    _note(problems, f"{kind}/{file}", tr("not a file name that clio uses"))
+                    _add_problem(problems, f"{kind}/{file}", tr("not a file name that clio uses"))
                 elif info.st_size == 0:
                     emptied.add(name)
                 # A repository with gigabytes of statements must not fill the memory of every member.
                 elif (total := total + min(info.st_size, MAX_BYTES)) > MAX_TOTAL_BYTES:
-                    _note(
+                    _add_problem(
                         problems,
                         f"{kind}/{file}",
                         tr(
@@ -500,10 +500,10 @@ class TeamFolder:
                     seen[place] = was if was and was.stamp == stamp else self._open(place, name, kind, stamp)
         for place, one in seen.items():
             if one.why:
-                _note(problems, place, one.why)
+                _add_problem(problems, place, one.why)
         opened = sum(known.get(place) is not one for place, one in seen.items())
         is_known = not opened and len(seen) == len(known)
-        self._remember(seen, opened)
+        self._save_cache(seen, opened)
         found = Files(
             statements=self._last.statements
             if is_known and self._last.statements
@@ -617,7 +617,7 @@ class TeamFolder:
         except OSError as error:
             return _Seen((0, 0, 0, 0), (), error.strerror or str(error))  # no stamp, so it is read again next time
 
-    def _known(self) -> dict[str, _Seen]:
+    def _load_cache(self) -> dict[str, _Seen]:
         if self._seen is None:
             try:
                 cache = msgspec.msgpack.decode(_content(self._cache), type=_Cache)
@@ -626,7 +626,7 @@ class TeamFolder:
                 self._seen = {}
         return self._seen
 
-    def _remember(self, seen: dict[str, _Seen], opened: int) -> None:
+    def _save_cache(self, seen: dict[str, _Seen], opened: int) -> None:
         self._seen = seen
         if opened < _CACHED_AT_ONCE:
             return
@@ -639,7 +639,7 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat
     """Yield the regular files of a folder by name; report everything else in it as a problem."""
     if not _is_folder(folder):
         if os.path.lexists(folder):
-            _note(problems, folder.name, tr("it is not a folder"))
+            _add_problem(problems, folder.name, tr("it is not a folder"))
         return
     try:
         with os.scandir(folder) as found:
@@ -647,7 +647,7 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat
     except FileNotFoundError:  # another process has just turned sharing off
         return
     for entry in entries[MAX_FILES:][:1]:
-        _note(
+        _add_problem(
             problems,
             f"{folder.name}/{entry.name}",
             tr("too many files: the last {count:,} are left out", count=len(entries) - MAX_FILES),
@@ -662,7 +662,7 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat
             yield entry.name, info
         else:
             reason = "it is a symbolic link" if entry.is_symlink() else "it is not a file"
-            _note(problems, f"{folder.name}/{entry.name}", reason)
+            _add_problem(problems, f"{folder.name}/{entry.name}", reason)
 
 
 def _names(folder: Path, problems: list[Problem]) -> list[str]:
@@ -678,7 +678,7 @@ def _months(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _note(problems: list[Problem], path: str, why: str) -> None:
+def _add_problem(problems: list[Problem], path: str, why: str) -> None:
     if len(problems) < _MAX_PROBLEMS:
         problems.append(Problem(path=path, why=why))
 

@@ -33,7 +33,7 @@ from clio.memory.team.folder import (
     Statement,
     TeamFolder,
     copy_shared_entry,
-    find_living,
+    find_valid_memories,
     format_month,
     get_git_author,
     get_own_fields,
@@ -221,7 +221,7 @@ class TeamKnowledge:
         """Return the valid shared memories. Computed only after a file changed."""
         files = self.folder.read()
         if files is not self._known[0]:
-            self._known = (files, find_living(files.statements, files.forgotten, files.months))
+            self._known = (files, find_valid_memories(files.statements, files.forgotten, files.months))
         return self._known[1]
 
     def _statement(
@@ -307,4 +307,4 @@ def _is_same_text(kind: Kind, one: Json, other: Json) -> bool:
 def _read_as_others(statement: Statement, now: float) -> Json:
     """Return the JSON object of a statement as all members read it."""
     again = msgspec.structs.replace(statement, replaces=(), origins=())
-    return copy_shared_entry(find_living([again], frozenset(), {})[0], now)
+    return copy_shared_entry(find_valid_memories([again], frozenset(), {})[0], now)

@@ -163,7 +163,7 @@ class Scored(Struct, frozen=True, kw_only=True, gc=False):
     tells_change: bool = False
 
 
-class Weighing(Struct, frozen=True, kw_only=True, gc=False):
+class PassageScore(Struct, frozen=True, kw_only=True, gc=False):
     """The score of one passage.
 
     Attributes:
@@ -219,7 +219,7 @@ def _list_matches(query: Query, rarities: Sequence[float]) -> dict[str, _Match]:
 
 def make_passage_scorer(
     query: Query, rarities: Sequence[float], mean_words: float
-) -> Callable[[Sequence[str]], Weighing]:
+) -> Callable[[Sequence[str]], PassageScore]:
     """Return a function that scores a passage, given as the stems of its words in order, see `extract_stems`.
 
     Args:
@@ -230,7 +230,7 @@ def make_passage_scorer(
     near = {frozenset(pair): PAIR * sum(rarities[place] for place in pair) for pair in query.pairs}
     possible = sum(rarities) or 1.0
 
-    def weigh(stems: Sequence[str]) -> Weighing:
+    def weigh(stems: Sequence[str]) -> PassageScore:
         counts: dict[int, float] = {}
         related: set[int] = set()
         last, last_at, pairs, tells_change = -1, -9, 0.0, False
@@ -253,7 +253,7 @@ def make_passage_scorer(
         score = sum(rarities[place] * count * (K1 + 1.0) / (count + norm) for place, count in counts.items()) + pairs
         covered = sum(rarities[place] for place in counts) / possible
         is_whole = len(query.words) > 1 and len(counts) == len(query.terms)
-        return Weighing(
+        return PassageScore(
             score=score * (1.0 - COVER + COVER * covered),
             covered=covered,
             exact=is_whole and has_phrase(stems, query.words),
@@ -267,7 +267,7 @@ def make_passage_scorer(
     return weigh
 
 
-def widen_score(weighing: Weighing, rarities: Sequence[float], related_rarities: Sequence[float]) -> float:
+def widen_score(weighing: PassageScore, rarities: Sequence[float], related_rarities: Sequence[float]) -> float:
     """Return the score of a passage if related words count, too.
 
     Args:

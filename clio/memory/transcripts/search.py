@@ -26,10 +26,10 @@ from clio.memory.transcripts.ranking import (
     OF_USER,
     TURNS,
     Exchange,
+    PassageScore,
     Scored,
     SessionKind,
     Turn,
-    Weighing,
     Weights,
     add_outputs,
     compute_coverages,
@@ -157,7 +157,7 @@ class _Weighed(Struct, kw_only=True):
     largest share of the query that one of them covers.
     """
 
-    passages: dict[tuple[int, int], tuple[FoundPassage, Weighing]] = {}
+    passages: dict[tuple[int, int], tuple[FoundPassage, PassageScore]] = {}
     chars: int = 0
     covered: float = 0.0
 
@@ -583,7 +583,7 @@ class Search:
     def _weigh(
         self,
         found: Sequence[FoundPassage],
-        weigh: Callable[[Sequence[str]], Weighing],
+        weigh: Callable[[Sequence[str]], PassageScore],
         weighed: "_Weighed",
         share: float,
     ) -> None:
@@ -697,7 +697,7 @@ def _is_without_answer(passage: RecalledPassage) -> bool:
     return classify_message(question) == ONLY_ASKS and (not reply or says_nothing(reply))
 
 
-def _make_scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
+def _make_scored(turn: Turn, weighing: PassageScore, passage: int = 0) -> Scored:
     return Scored(
         turn=turn,
         score=weighing.score,

@@ -662,7 +662,7 @@ class SemanticIndex:
         if self.has_documents and not stop():
             self.documents.catch_up(stop)
 
-    def take_notices(self) -> list[str]:
+    def pop_notices(self) -> list[str]:
         """Return new notices about embedders and packages for the user. Each notice is returned only once."""
         found = [store.trouble for store in (self._of_turns, self._of_documents) if store.trouble]
         found += filter(None, (store.describe_slow_search() for store in (self._of_turns, self._of_documents)))

@@ -13,9 +13,9 @@ from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.consolidation.experiences import Experience
 from clio.memory.consolidation.runner import (
     BUDGET_CHARS,
-    Digest,
+    TurnExcerpt,
     TurnSelection,
-    ask_about,
+    ask_model_about_turns,
     prompt,
     read_answer,
     run_consolidation,
@@ -166,7 +166,7 @@ def test_the_best_turns_within_the_budget_are_sent() -> None:
         best.add(turn(f"turn {number} hunter2 " + "word " * 400), weight)
     sent = best.turns
     assert [one.priority for one in sent] == sorted(weights, reverse=True)[: len(sent)]
-    assert BUDGET_CHARS * 0.8 < sum(len(one.person) + len(one.agent) for one in sent) <= BUDGET_CHARS
+    assert BUDGET_CHARS * 0.8 < sum(len(one.user_text) + len(one.agent) for one in sent) <= BUDGET_CHARS
     assert "hunter2" not in prompt(sent)
 
 
@@ -179,12 +179,12 @@ def test_no_text_in_a_turn_can_end_the_data_block(place: Place) -> None:
 
 def test_without_turns_nothing_is_asked() -> None:
     model = Model([])
-    assert ask_about((), model, lambda: False) == ([], 0)
+    assert ask_model_about_turns((), model, lambda: False) == ([], 0)
     assert model.asked == []
 
 
-def digest(words: str) -> Digest:
-    return Digest(session="s", message="m", at=NOW, person=words, agent="")
+def digest(words: str) -> TurnExcerpt:
+    return TurnExcerpt(session="s", message="m", at=NOW, user_text=words, agent="")
 
 
 def turn(words: str) -> Experience:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clio.memory.store.change_log import FormerVersion, logged_changes
+from clio.memory.store.change_log import FormerVersion, make_log_lines
 from clio.memory.store.change_log import decode_former as decode
 from clio.memory.store.change_log import encode_former as encode
 from clio.memory.store.record import TYPED_KINDS, MemoryDraft
@@ -143,7 +143,7 @@ def test_a_process_killed_between_log_and_journal_leaves_no_false_version(time: 
     store = time.memories.project
     record = time.say("a zebra").record
     at = time.passes()
-    change = logged_changes(
+    change = make_log_lines(
         "changed it",
         at=time.now,
         scope="project",

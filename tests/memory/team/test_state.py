@@ -12,7 +12,7 @@ from clio.memory.team.folder import (
     Statement,
     copy_shared_entry,
     find_hidden_changes,
-    find_living,
+    find_valid_memories,
     format_month,
     get_month_start,
 )
@@ -35,7 +35,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Statement], frozenset[str]]:
 
 
 def known(statements: Sequence[Statement], forgotten: frozenset[str] = NOTHING_FORGOTTEN) -> list[SharedMemory]:
-    return find_living(statements, forgotten, {})
+    return find_valid_memories(statements, forgotten, {})
 
 
 def words(found: list[SharedMemory]) -> list[tuple[Json, tuple[str, ...]]]:
@@ -130,11 +130,11 @@ def test_no_statement_can_claim_a_future_time_or_too_many_confirmations() -> Non
 def test_a_confirmation_counts_from_its_month() -> None:
     one = again(*make_file("a", at=get_month_start("2026-11") + 100))
     later = get_month_start("2027-01")
-    [found] = find_living([one], NOTHING_FORGOTTEN, {one.name: "2027-01"})
+    [found] = find_valid_memories([one], NOTHING_FORGOTTEN, {one.name: "2027-01"})
     assert copy_shared_entry(found, later + 5)["updated"] == later
     assert copy_shared_entry(found, later - 5)["updated"] == later - 5
     assert "updated" not in copy_shared_entry(
-        find_living([one], NOTHING_FORGOTTEN, {one.name: "2026-11"})[0], later + 5
+        find_valid_memories([one], NOTHING_FORGOTTEN, {one.name: "2026-11"})[0], later + 5
     )
     assert format_month(later) == "2027-01"
     assert format_month(later - 1) == "2026-12"

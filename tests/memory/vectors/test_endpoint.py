@@ -256,12 +256,12 @@ def test_turns_are_found_with_a_server_and_without_it_after_it_fails(serve: Serv
     meaning.archived_turns.wait()
     asked = "which port does staging listen on"
     assert len(meaning.archived_turns.search(asked, sessions=[session.id])) == 1
-    assert meaning.take_notices() == []
+    assert meaning.pop_notices() == []
     working[0] = False
     assert len(meaning.archived_turns.search("the port of staging's database", sessions=[session.id])) == 1
-    [notice] = meaning.take_notices()
+    [notice] = meaning.pop_notices()
     assert "failed (status 500)" in notice
-    assert meaning.take_notices() == []
+    assert meaning.pop_notices() == []
     meaning.close()
 
 
