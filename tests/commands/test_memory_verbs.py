@@ -235,7 +235,36 @@ def test_a_memory_whose_file_has_changed_is_marked(harness: Harness) -> None:
     result = ok(harness, "/memory recall port")
     assert result.table is not None
     assert result.table.rows[0][-1] == "≠"
-    assert "changed" in result.text
+    assert "changed" in result.text and "missing" not in result.text
+
+
+def test_a_memory_whose_file_is_gone_is_marked_as_such(harness: Harness) -> None:
+    (harness.loaded.project / "a.py").write_text("PORT = 1\n", encoding="utf-8")
+    keep(harness, "The port stands in a.py --type fact --example a.py")
+    (harness.loaded.project / "a.py").unlink()
+    result = ok(harness, "/memory recall port")
+    assert result.table is not None
+    assert result.table.rows[0][-1] == "✗"
+    assert "✗ missing" in result.text and "changed" not in result.text
+
+
+def test_a_list_is_limited_to_the_newest_memories(harness: Harness) -> None:
+    for number in range(6):
+        keep(harness, f"server{number} listens on {8000 + number} --type {'event' if number % 2 else 'fact'}")
+    ok(harness, "/note set deploy Friday")
+    for line, shown in (
+        ("/memory list --limit 3", 3),
+        ("/memory list --limit 2 event", 2),
+        ("/memory list --limit 99", 7),
+    ):
+        result = ok(harness, line)
+        assert result.table is not None and len(result.table.rows) == shown
+        listed = [*result.data["typed"], *result.data["entries"], *result.data["keyed_notes"]]
+        assert len(listed) == shown
+        assert ("--all" in result.text) == (shown < 7)
+    newest = ok(harness, "/memory list --limit 2 event").data["typed"]
+    assert sorted(one["content"] for one in newest) == ["server3 listens on 8003", "server5 listens on 8005"]
+    assert "whole number" in refused(harness, "/memory list --limit none")
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,7 @@ MEMORY = (
         subcommands=(
             Command(
                 name="list",
-                argument="[KIND…|archive] [--scope S] [--all]",
+                argument="[KIND…|archive] [--scope S] [--limit N] [--all]",
                 summary=mark("all memories, kind by kind"),
                 handler=list_memories,
                 suggest=_KINDS,

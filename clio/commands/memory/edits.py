@@ -37,6 +37,8 @@ from clio.commands.memory.field_syntax import (
     write_form,
 )
 from clio.commands.memory.memory_text import (
+    FRESHNESS_MARKS,
+    explain_marks,
     find_archived,
     find_memory,
     format_memory_line,
@@ -147,10 +149,11 @@ def recall_typed_memories(ctx: CommandContext, argument: str) -> CommandResult:
     ]
     if not found:
         return CommandResult(text=_describe_no_match(memories.count(), given.text), data=data)
-    stale = {hit.record.id for hit in found if memories.describe_drift(hit.record)}
-    rows = tuple(_make_row(hit.record, owner, hit.record.id in stale) for hit, owner in zip(found, owners, strict=True))
-    text = tr("≠ the file has changed since, or is gone.") if stale else ""
-    return CommandResult(text=text, table=Table(columns=_COLUMNS, rows=rows, wide_column=3), data=data)
+    marks = [_choose_file_mark(memories.describe_drift(hit.record)) for hit in found]
+    rows = tuple(_make_row(hit.record, *rest) for hit, rest in zip(found, zip(owners, marks, strict=True), strict=True))
+    return CommandResult(
+        text=explain_marks("".join(marks)), table=Table(columns=_COLUMNS, rows=rows, wide_column=3), data=data
+    )
 
 
 @requires_memory
@@ -423,10 +426,15 @@ _OTHER_KEYS = {"kept_both": "beside", "variant": "surer", "replaced_variant": "s
 _COLUMNS = ("id", "kind", "scope", "what", "age", "")
 
 
-def _make_row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, ...]:
+def _choose_file_mark(drift: str) -> str:
+    """Return the mark for what `MemoryStore.describe_drift` says."""
+    return FRESHNESS_MARKS["drifted" if "has changed" in drift else "gone"] if drift else ""
+
+
+def _make_row(record: MemoryRecord, owner: Scope, sign: str) -> tuple[str, ...]:
     age = format_short_age(time.time(), record.updated)
     text = tr("other sources say: {content}", content=record.content) if record.is_variant else record.content
-    return (get_short_id(record), record.kind, owner, text, age, "≠" if is_stale else "")
+    return (get_short_id(record), record.kind, owner, text, age, sign)
 
 
 def _describe_no_match(counts: dict[Scope, int], query: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from clio.commands.arguments import join_arguments, parse_options, suggest_name
+from clio.commands.arguments import join_arguments, parse_count, parse_options, suggest_name
 from clio.commands.command import (
     Choose,
     Command,
@@ -94,15 +94,19 @@ MAX_LISTED = 40
 @requires_memory
 @label_foreign_memory
 def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
-    """Run `/memory list`: all memories of the project and the user, kind by kind; or those of one kind or scope."""
-    given = parse_options(argument, switches=("--all",), valued=("--scope", "--kind", "--type"))
+    """Run `/memory list`: all memories of the project and the user, kind by kind; or those of one kind or scope.
+
+    With `--limit N` only the newest.
+    """
+    given = parse_options(argument, switches=("--all",), valued=("--scope", "--kind", "--type", "--limit"))
+    limit = parse_count(given.options["--limit"], "--limit") if "--limit" in given.options else None
     named = (*given.words, *(given.options[name] for name in ("--kind", "--type") if name in given.options))
     scope = parse_scope(given.options.get("--scope"))
     is_archive = any(word.lower() in _ARCHIVE for word in named)
     of_kinds = [word for word in named if word.lower() not in _ARCHIVE]
     kinds = _parse_several_kinds(of_kinds) if of_kinds else ALL_KINDS
     if is_archive:
-        return _list_archive(ctx, scope, kinds, everything="--all" in given.options)
+        return _list_archive(ctx, scope, kinds, limit=limit, everything="--all" in given.options)
     memory = ctx.memory
     known: list[tuple[MemoryRecord, Scope]] = [
         (record, memory.store.scope_of(record.id))
@@ -111,10 +115,16 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
     chosen: list[tuple[MemoryRecord, Scope]] = [
         (record, owner) for record, owner in known if record.kind in kinds and scope in (None, owner)
     ]
-    freshness = memory.store.freshness([record for record, _ in chosen])
     # The state of the work, which clio writes itself before a trim, is no memory of the user's; `/note list` shows it.
     all_notes = [note for note in memory.store.notes() if note.key != PROGRESS_KEY]
-    notes = all_notes if KEYED_NOTE in kinds and scope != "user" else ()
+    notes = all_notes if KEYED_NOTE in kinds and scope != "user" else []
+    total = len(chosen) + len(notes)
+    if limit is not None:
+        times = [(record.updated, record.id) for record, _ in chosen] + [(note.updated, note.key) for note in notes]
+        newest = {id for _, id in sorted(times, reverse=True)[:limit]}
+        chosen = [one for one in chosen if one[0].id in newest]
+        notes = [note for note in notes if note.key in newest]
+    freshness = memory.store.freshness([record for record, _ in chosen])
     data = {
         "entries": [
             make_project_memory_data(record, freshness[record.id])
@@ -130,23 +140,25 @@ def list_memories(ctx: CommandContext, argument: str) -> CommandResult:
     listed = sorted([*rows, *map(make_row, notes)], key=lambda one: (_LABELS.index(english(one.kind)), -one.at))
     if not listed:
         return CommandResult(text=_describe_empty_list(kinds, bool(known or all_notes)), data=data)
-    of_each = len(listed) if "--all" in given.options else _limit_of_each_kind(listed)
+    is_whole = limit is not None or "--all" in given.options
+    of_each = len(listed) if is_whole else _limit_of_each_kind(listed)
     shown = [one for _, group in groupby(listed, key=attrgetter("kind")) for one in islice(group, of_each)]
-    count = tr_count(len(listed), "memory")
+    count = tr_count(total, "memory")
     command = f"/memory list{' ' + join_arguments(named) if named else ''}"
     command += f"{f' --scope {scope}' if scope else ''} --all"
-    parts = [
-        tr(
+    told = f"{count}."
+    if len(shown) < len(listed):
+        told = tr(
             "{count}, {count2} shown, at most {of_each} of each kind; `{command}` shows all.",
             count=count,
             count2=len(shown),
             of_each=of_each,
             command=command,
         )
-        if len(shown) < len(listed)
-        else f"{count}.",
-        explain_marks("".join(one.mark for one in shown)),
-    ]
+    elif len(shown) < total:
+        text = mark("{count}, the newest {count2} shown; `{command}` shows all.")
+        told = tr(text, count=count, count2=len(shown), command=command)
+    parts = [told, explain_marks("".join(one.mark for one in shown))]
     text = " ".join(part for part in parts if part)
     return CommandResult(text=text, table=make_memory_table(shown, now=time.time()), data=data)
 
@@ -251,7 +263,9 @@ def offer_memories(ctx: CommandContext, argument: str) -> CommandResult:
     return msgspec.structs.replace(shown, follow_up=choice) if len(texts) == len(whole.rows) else shown
 
 
-def _list_archive(ctx: CommandContext, scope: Scope | None, kinds: Sequence[str], *, everything: bool) -> CommandResult:
+def _list_archive(
+    ctx: CommandContext, scope: Scope | None, kinds: Sequence[str], *, limit: int | None, everything: bool
+) -> CommandResult:
     """List archived memories of these kinds, the last archived first. scope: only those of this scope."""
     store = ctx.memory.store
     of_user = {record.id for record in store.user.archived()}
@@ -268,7 +282,7 @@ def _list_archive(ctx: CommandContext, scope: Scope | None, kinds: Sequence[str]
         return CommandResult(
             text=tr("The archive is empty: nothing has been forgotten, replaced or pruned."), data=data
         )
-    shown = entries if everything else entries[:MAX_LISTED]
+    shown = entries if everything else entries[: limit or MAX_LISTED]
     rest = (
         tr(", {count} shown; `/memory list archive --all` shows all", count=len(shown))
         if len(shown) < len(entries)
