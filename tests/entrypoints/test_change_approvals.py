@@ -148,16 +148,16 @@ def test_a_failed_or_unchanged_edit_leaves_the_question(place: Place, server: Ch
     script = f"cd {place.home}; test -e a || {{ touch a; exit 3; }}; test -e b || {{ touch b; exit 0; }}; cp old.py $1"
     with Session(place, server, EDITOR=editor(place, script)) as session:
         clio = session.clio
-        for reason in ("exited with code 3", "unchanged"):
+        # The path of the editor, which the first remark names, has the word "unchanged", too: each key waits for the
+        # whole remark, and for the question below it.
+        for remark in (r"exited\s+with\s+code\s+3;[^?]*", r"(?:^|\n)  unchanged\s+"):
             clio.send("e")
-            clio.wait_for(reason)
-            clio.wait_for("s yes, for this session")
+            clio.wait_for_screen(rf"{remark}\? overwrite[\s\S]*s yes, for this session[\s\S]*e edit")
         clio.send("e")
-        clio.wait_for("no longer changes anything")
-        clio.wait_gone("this session")
-        clio.wait_for("n no, and say why")
+        clio.wait_for_screen(r"no longer changes anything\s+\? overwrite[\s\S]*n no, and say why\s+e edit")
+        assert "this session" not in clio.text
         clio.send("yn")
-        clio.wait_for("why not")
+        clio.wait_for_screen("why not")
         clio.line("")
         session.finish()
         assert session.written == OLD
