@@ -554,6 +554,7 @@ def _start_of_clause(text: str, end: int) -> int:
 
 
 def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
+    """Return the words of a sentence without those of `fillers`. text: with spaces for what does not count."""
     tables = word_tables()
     relations: set[str] = set()
     for pattern, word in tables.canonical:

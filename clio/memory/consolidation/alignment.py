@@ -595,6 +595,7 @@ def _is_person(text: str, phrase: Sequence[Word]) -> bool:
 def _find_cjk(
     phrases: Sequence[list[Word]], new: Sequence[Word], statement: Words, said: Words, *, is_named: bool
 ) -> list[Word]:
+    """Return the words of a Chinese or Japanese statement in whose place a new value may be; none if unclear."""
     old, sentence = statement.text, said.text
     value = sentence[new[0].start : new[-1].end]
     phrases = [phrase for phrase in phrases if phrase[0].form == "cjk"]

@@ -148,6 +148,7 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
 
 
 def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
+    """Return the statements of all languages in a message, sorted by whether they are certain."""
     rest, listed = read_lists(text)
     language = detect_language(rest)
     found = [one for one in find_preferences(rest) if is_own_english(one.quote, rest, language)]

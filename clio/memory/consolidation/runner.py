@@ -177,7 +177,7 @@ def read_answer(answer: str, turns: Sequence[TurnExcerpt]) -> tuple[list[Finding
         listed = decode_json(found[0], type=list[msgspec.Raw]) if found else []
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return [], 0
-    findings = [_model_finding(one, turns) if (one := _decode(raw)) else None for raw in listed]
+    findings = [_make_finding(one, turns) if (one := _decode(raw)) else None for raw in listed]
     valid = [one for one in findings if one]
     return valid[:MOST_FINDINGS], len(findings) - len(valid)
 
@@ -189,7 +189,8 @@ def _decode(raw: msgspec.Raw) -> _ModelFinding | None:
         return None
 
 
-def _model_finding(said: _ModelFinding, turns: Sequence[TurnExcerpt]) -> Finding | None:
+def _make_finding(said: _ModelFinding, turns: Sequence[TurnExcerpt]) -> Finding | None:
+    """Return a finding of the model; None if the turn that it names does not say it."""
     if not 1 <= said.turn <= len(turns):
         return None
     turn = turns[said.turn - 1]

@@ -233,6 +233,7 @@ class Database:
         return is_broken and (state is None or state[:2] in ("08", "53", "57"))
 
     def _explain(self, error: Any) -> ClioError:
+        """Return an error of psycopg as one that tells the user what to do, by its SQLSTATE."""
         cause, place = _describe_cause(error), self.address.shown
         match getattr(error, "sqlstate", None):
             case "57014":

@@ -267,7 +267,7 @@ class Retriever:
     def _find_archived(self, query: str, current: str | None, until: float) -> list[Candidate]:
         """Return archived turns near the query: of the running session, or of all if a model makes the vectors."""
         archived, everywhere = self._meaning.archived_turns, self._meaning.uses_model
-        if not archived.exist or not (current or everywhere):
+        if not archived.have_any or not (current or everywhere):
             return []
         # Hashed vectors add nothing to the search by words, which covers the other sessions.
         sessions = None if everywhere else [current or ""]

@@ -753,7 +753,7 @@ class TurnMemory:
         if session is not None and len(session.trims) != self._indexed_trims:
             self._indexed_trims = len(session.trims)
             self._meaning.archived_turns.index(session)
-        if not self._meaning.archived_turns.exist:
+        if not self._meaning.archived_turns.have_any:
             return
         own = session.id if session is not None else ""
         sessions = None if self._all_sessions else [own]

@@ -266,7 +266,7 @@ class Version(Struct, frozen=True, kw_only=True):
     Attributes:
         since: in seconds since the epoch; 0.0 where the file does not say.
         because: why the version ended: a reason of the archive, "changed", "undone" or "superseded"; "" while it lasts.
-        ends_memory: whether the memory itself left with it, and not only this version of it.
+        ends_memory: whether the memory itself ended with it, and not only this version of it.
     """
 
     record: MemoryRecord

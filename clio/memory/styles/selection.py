@@ -281,6 +281,7 @@ def _list_files(folder: Path) -> Iterable[tuple[Path, int, int]]:
 
 
 def _read_styles(paths: Iterable[Path], own: Path) -> SkillSet:
+    """Return the built-in styles and those in these files. own: the folder of the user's style files."""
     found = {skill.id: skill for skill in load_built_in_styles()}
     problems: list[str] = []
     for path in paths:

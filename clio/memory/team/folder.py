@@ -89,7 +89,7 @@ class Statement(Struct, frozen=True, kw_only=True):
     words: tuple[str, ...]
 
     @property
-    def began(self) -> tuple[str, ...]:
+    def first_statements(self) -> tuple[str, ...]:
         """The first statements of its memory."""
         return self.origins or (self.name,)
 
@@ -151,6 +151,7 @@ def read(name: str, kind: Kind, data: bytes) -> list[Statement]:
 
 
 def _read_side(name: str, kind: Kind, data: bytes) -> Statement:
+    """Return the statement in a file without conflict markers, or in one side of a conflict. Raises ValueError."""
     try:
         file = decode_json(data, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -274,7 +275,7 @@ def find_valid_memories(
     valid = [
         statement
         for statement in unique.values()
-        if statement.name not in replaced and not forgotten.issuperset(statement.began)
+        if statement.name not in replaced and not forgotten.issuperset(statement.first_statements)
     ]
     valid.sort(key=lambda statement: (_PLACES[statement.kind], statement.said, statement.name, statement.entry))
     groups: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
@@ -291,7 +292,7 @@ def find_hidden_changes(statements: Iterable[Statement], forgotten: frozenset[st
     found = [
         statement
         for statement in all_statements
-        if statement.origins and statement.name not in replaced and forgotten.issuperset(statement.began)
+        if statement.origins and statement.name not in replaced and forgotten.issuperset(statement.first_statements)
     ]
     return sorted(found, key=lambda statement: (-statement.said, statement.name))
 
@@ -315,7 +316,7 @@ def _merge_statements(group: list[Statement], months: Mapping[str, str], used_ha
         month=max((months[statement.name] for statement in group if statement.name in months), default=""),
         names=tuple(dict.fromkeys(statement.name for statement in group)),
         replaces=tuple(dict.fromkeys(name for statement in group for name in statement.replaces))[:MAX_NAMED],
-        origins=tuple(dict.fromkeys(name for statement in group for name in statement.began))[:MAX_NAMED],
+        origins=tuple(dict.fromkeys(name for statement in group for name in statement.first_statements))[:MAX_NAMED],
         by=tuple(dict.fromkeys(statement.by for statement in group if statement.by)),
         words=first.words,
     )
@@ -524,7 +525,7 @@ class TeamFolder:
 
     # The methods below write. Call them only while holding the lock of `ltm.json`.
 
-    def begin(self) -> None:
+    def create(self) -> None:
         """Create the folder and its format file."""
         make_folder(self.path)
         if not (self.path / FORMAT_NAME).exists():
@@ -555,7 +556,7 @@ class TeamFolder:
             if old.name < f"{name}.{month}":
                 old.unlink(missing_ok=True)
 
-    def settle(self) -> None:
+    def sync_to_disk(self) -> None:
         """Sync the folders, so that all files that were written are on disk."""
         for folder in (*(self.path / kind for kind in PROJECT_KINDS), self.path / _FORGOTTEN, self.path):
             if _is_folder(folder):

@@ -205,7 +205,7 @@ class TeamKnowledge:
         for name, month in confirmations:
             self.folder.confirm(name, month)
         if made or gone:
-            self.folder.settle()
+            self.folder.sync_to_disk()
         write_own(self.own_path, dict(list(own.items())[-MAX_OWN:]))
 
     def tidy(self, days: float = TIDY_DAYS) -> int:

@@ -202,10 +202,10 @@ class Sharing:
             trust_team(team.project, team.home)
         if not team.folder.exists():
             make_ignored_folder(team.folder.path.parent, team.folder.path.parent)
-            team.folder.begin()
+            team.folder.create()
         with self._store.changing() as (document, now):
             if not document.shares:  # another process has turned sharing off meanwhile
-                team.folder.begin()
+                team.folder.create()
                 team.put_into(document)
             count = 0
             for handle, (_, raw) in document.by_handle().items():

@@ -454,7 +454,7 @@ class ArchivedTurns:
         self._worker = Worker("embed-turns")
 
     @property
-    def exist(self) -> bool:
+    def have_any(self) -> bool:
         """Whether there may be any; known without reading them."""
         return self._vectors.exists
 
@@ -526,7 +526,7 @@ class ArchivedTurns:
 
         folder = SessionFolder(store.folder)
         folder.scan()
-        if self.exist:
+        if self.have_any:
             # Text of a session that the user deleted must not stay readable in the files.
             self._vectors.remove(self._vectors.groups() - folder.stamps.keys(), wipe=True)
         return folder

@@ -25,7 +25,7 @@ class Member:
             trust_team(folder, self.home)
         self.folder = TeamFolder(self.ltm.with_name("ltm"), self.ltm.parent / "cache" / "ltm.team")
         if begun:
-            self.folder.begin()
+            self.folder.create()
         self.logs = ScopeLogs(self.ltm.parent, self.home, clock=lambda: self.now)
         self.memory = self.other_process()
         self.sharing = Sharing(self.ltm, project=folder, home=self.home, clock=lambda: self.now, redact=str)
@@ -66,7 +66,9 @@ def make_file(
     raw: Json = {field: text, "id": f"{kind[0]}-abc123", "confidence": 0.8, "timestamp": at} | more
     if after is None:
         return make_statement(kind, raw, by=by, said=at)
-    return make_statement(kind, raw, by=by, said=at, replaces=(after.name, *after.replaces), origins=after.began)
+    return make_statement(
+        kind, raw, by=by, said=at, replaces=(after.name, *after.replaces), origins=after.first_statements
+    )
 
 
 def again(statement: Statement, data: bytes) -> Statement:

@@ -89,7 +89,7 @@ def test_knowledge_read_without_sharing_is_written_without_sharing(tmp_path: Pat
     store = LongTermMemory(member.ltm, project=member.project, home=member.home)
     with store.changing() as (document, now):
         trust_team(member.project, member.home)
-        member.folder.begin()
+        member.folder.create()
         store.put(document, now)
     assert list(member.files()) == ["format.json"]
     assert len(read_json(member.ltm)["patterns"]["discoveries"]) == 2

@@ -61,14 +61,16 @@ def test_a_live_text_is_the_last_of_some_member_and_forgotten_by_none(
     found = known(statements, forgotten)
     alive = {name for one in found for name in one.names}
     replaced = {name for one in statements for name in one.replaces}
-    wanted = {name for name, one in by_name.items() if name not in replaced and not forgotten.issuperset(one.began)}
+    wanted = {
+        name for name, one in by_name.items() if name not in replaced and not forgotten.issuperset(one.first_statements)
+    }
     assert alive == wanted
     assert len({one.handle for one in found}) == len(found)
     late = {one.name for one in find_hidden_changes(statements, forgotten)}
     assert late == {
         name
         for name, one in by_name.items()
-        if one.origins and name not in replaced and forgotten.issuperset(one.began)
+        if one.origins and name not in replaced and forgotten.issuperset(one.first_statements)
     }
 
 

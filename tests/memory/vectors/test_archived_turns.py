@@ -67,7 +67,7 @@ def test_messages_in_the_window_are_not_embedded(tmp_path: Path) -> None:
 def test_a_session_without_trims_creates_no_file(tmp_path: Path) -> None:
     session = a_session(tmp_path, make_messages("zebra", "giraffe"), dropped=0)
     found = turns(tmp_path)
-    assert found.index(session) == 0 and not found.exist
+    assert found.index(session) == 0 and not found.have_any
     assert not (tmp_path / ".clio" / "cache").exists()
 
 
