@@ -251,8 +251,9 @@ def _read_foreign_facts(text: str, language: str) -> Iterator[tuple[str, str]]:
         if said.is_question or said.text.lstrip().startswith("¿") or word_tables().doubts.search(plain):
             continue
         plain = lead.sub("", denied.sub("", plain))
-        parts = [plain] if _states_foreign_fact(plain, language) else _FOREIGN_AND.split(plain)
-        if all(_states_foreign_fact(part, language) for part in parts):
+        about_user = list_about_user(plain)
+        parts = about_user or ([plain] if _states_foreign_fact(plain, language) else _FOREIGN_AND.split(plain))
+        if about_user or all(_states_foreign_fact(part, language) for part in parts):
             yield from ((make_inert_line(part), said.text) for part in parts)
 
 

@@ -31,7 +31,6 @@ from clio.text.lazy_regex import LazyRegex
 
 _EN = english_rules("preferences")
 
-ABOUT_USER = _EN.pattern("about_user")
 VERBS = _EN.word_set("verbs")
 """Base forms of verbs that begin an order. An order with another verb is not certain."""
 NOT_VERBS = _EN.word_set("not_verbs")
@@ -66,14 +65,35 @@ def is_pointing(words: str) -> bool:
 
 
 def list_about_user(text: str) -> list[str]:
-    """Return what a text says about the user, which holds in all projects: "my name is Jonas", "I work from Lisbon".
+    """Return what a text says about the user, which holds in all projects: "my name is Jonas", "ich heiße Jonas".
 
-    Returns nothing if it says more.
+    The rules are in `languages/about_user.json`, of all languages together. Returns nothing if it says more.
     """
-    parts = re.split(r"(?:,? and |[,;] )(?=i\b|my\b)", text.replace("’", "'").rstrip(" .!"), flags=re.I)
-    if not all(ABOUT_USER.fullmatch(part) for part in parts):
+    joint, states = _about_user()
+    parts = joint.split(text.replace("’", "'").rstrip(" .!。！"))
+    if not all(states.fullmatch(part) for part in parts):
         return []
     return [] if english_rules("facts").pattern("doubt").search(text) else parts
+
+
+@cache
+def _about_user() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    rules = load_rule_file("about_user", _AboutUserRules)
+    states = "|".join(pattern for patterns in rules.states.values() for pattern in patterns)
+    for name, part in rules.parts.items():
+        states = states.replace(f"{{{name}}}", part)
+    return re.compile(rules.joint, re.I), re.compile(states, re.I)
+
+
+class _AboutUserRules(Struct, frozen=True, kw_only=True):
+    """The content of `about_user.json`: what is between two statements, and by language, the statements.
+
+    parts: by name, what stands in braces in them.
+    """
+
+    joint: str
+    parts: dict[str, str]
+    states: dict[str, tuple[str, ...]]
 
 
 def is_order(word: str) -> bool | None:
