@@ -1,5 +1,6 @@
 """/prefs and /scenario: preferences and hard limits of the user, their decay, and the task type."""
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,7 +26,7 @@ from clio.commands.memory.memory_text import (
     make_user_provenance,
     requires_memory,
 )
-from clio.config.paths import home_config
+from clio.config.paths import display_path, home_config, user_home
 from clio.config.yaml_edit import store_setting
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.preferences.preferences import (
@@ -694,10 +695,11 @@ def _store_setting_value(ctx: CommandContext, name: str, value: str) -> CommandR
     before = preferences.fading
     days = float(value) if name == "preference_half_life_days" else before.half_life_days
     floor = float(value) if name == "preference_floor" else before.floor
+    shown = display_path(path, project=None, user_home=user_home(os.environ))
     if elsewhere:  # a flag or the project's file overrides the value, so this run keeps the one in use
-        return _show_decay(ctx, tr("Written to {path}, but {origin} overrides it.", path=path, origin=origin))
+        return _show_decay(ctx, tr("Written to {path}, but {origin} overrides it.", path=shown, origin=origin))
     preferences.fading = Fading(half_life_days=days, floor=floor)
-    return _show_decay(ctx, tr("Written to {path}.", path=path), {name: str(path)})
+    return _show_decay(ctx, tr("Written to {path}.", path=shown), {name: shown})
 
 
 def _show_decay(ctx: CommandContext, text: str, said_by: Mapping[str, str] | None = None) -> CommandResult:

@@ -207,6 +207,16 @@ def test_the_half_life_is_written_to_the_users_own_file(harness: Harness) -> Non
     assert (harness.memory.preferences.fading.half_life_days, harness.memory.preferences.fading.floor) == (14.0, 0.05)
 
 
+def test_the_file_is_named_the_same_way_in_the_answer_and_in_the_table(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = harness.loaded.home
+    monkeypatch.setenv("HOME", str(home.parent))
+    answer = ok(harness, "/prefs config set-half-life 14")
+    assert answer.text == f"Written to ~/{home.name}/config.yaml."
+    assert answer.table is not None and answer.table.rows[0][2] == f"~/{home.name}/config.yaml"
+
+
 def test_a_value_set_by_the_project_is_named(harness: Harness) -> None:
     harness.loaded = LoadedConfig(
         config=harness.config,
