@@ -182,11 +182,11 @@ def test_tables_of_memory_are_german_and_kinds_may_be_typed_so(tmp_path: Path) -
     clio(place, "note", "set", "plan", "Freitag", **env)
     shown = {
         name: clio(place, "memory", *name.split(), **env).stdout
-        for name in ("stats", "list", "changes", "list Lösung", "list Notiz mit Schlüssel")
+        for name in ("stats", "list", "changes", "list Lösung", "list Schlüsselnotiz")
     }
     assert not re.search(r"\b(?:fact|solution|keyed note|a day|older|learned)\b", "".join(shown.values()))
     assert re.search(r"^s-\w+ +Lösung +LinkError", shown["list Lösung"], re.M)
-    assert "1 Erinnerung" in shown["list Notiz mit Schlüssel"] and "Freitag" in shown["list Notiz mit Schlüssel"]
+    assert "1 Erinnerung" in shown["list Schlüsselnotiz"] and "Freitag" in shown["list Schlüsselnotiz"]
 
 
 def test_what_is_learned_from_a_message_is_reported_in_german(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_entries_of_another_clone_stay_lines_of_project_memory(make_harness: Mak
     project, home = tmp_path / "project", tmp_path / "home"
     first = make_harness([text("Hello.")], models=BIG)
     folder = TeamFolder(project / ".clio" / "ltm", project / ".clio" / "cache" / "ltm.team")
-    folder.begin()
+    folder.create()
     for number, order in enumerate(ORDERS):
         whose = {"session": "s", "message": "m", "asserted_by": ("user", "tool")[number % 2]}
         more = {"id": f"d-{number:06x}", "confidence": 1.0, "provenance": whose}
