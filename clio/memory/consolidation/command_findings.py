@@ -33,6 +33,7 @@ from clio.memory.consolidation.experiences import (
     plain,
     remove_varying_parts,
 )
+from clio.memory.preferences.rule_files import english_rules
 from clio.messages import AssistantMessage, Message, ToolCall, UserMessage
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.side_effects import decode_call_arguments
@@ -362,54 +363,22 @@ def _short(step: str) -> str:
 CONFIDENCE, COMMITTED = 0.7, 0.85
 _MAX_FILES, _MAX_COMMANDS, _COMMAND_CHARS, _WORDS_CHARS = 4, 2, 100, 200
 
-_SLIP = LazyRegex(
-    r"(?:\w+\.)*(?:SyntaxError|IndentationError|TabError|NameError|UnboundLocalError|AssertionError)\b|assert\b"
-    r"|Test\w+$"
-    r"|.*(?:\bundefined:|\bnot defined\b|\bunused\b|\bdeclared and not used\b|\bimported and not used\b|\bundeclared\b"
-    r"|\bexpected\b.*\b(?:got|found|but)\b|\bgot\b.*\bwant\b|\bwant\b.*\bgot\b|\bunexpected (?:token|indent)"
-    r"|\bmissing return\b"
-    r"|\bcannot find (?:value|name)\b|\bproperly formatted\b|\breformat)",
-    re.IGNORECASE,
-)
+_WORK = english_rules("work")
+_SLIP = _WORK.pattern("slip")
 """Errors of code that is being written. If the same turn wrote that code, the fix is not worth learning."""
-_STYLE = LazyRegex(
-    r".*(?:\bunused\b|\bdeclared and not used\b|\bimported (?:and|but) (?:not used|unused)\b|\bproperly formatted\b"
-    r"|\breformat|\bline too long\b|\bno-unused|\bun-?sorted\b|\bimport block\b|\bprettier\b|\bgofmt\b|\bwhitespace\b)"
-    r"|.*(?:SyntaxError|IndentationError|TabError)\b",
-    re.IGNORECASE,
-)
+_STYLE = _WORK.pattern("style")
 """Messages of linters about style, which every project gets."""
 _PROSE = LazyRegex(r"\.(?:md|rst|txt|adoc)$", re.IGNORECASE)
-_UNDO = LazyRegex(
-    r"\W*(?:(?:no|nope|wait|stop|ok|hm+|sorry|please|actually)\W+)*(?:undo|revert|roll ?back|take (?:that|it) back)\b",
-    re.IGNORECASE,
-)
-_CAUSE = LazyRegex(
-    r"\b(?:because|root cause|caused by|due to|turned out|(?:was|were) missing|needs? to|needed to|fixed (?:it )?by"
-    r"|the (?:actual |real )?(?:issue|problem|bug|failure|error|culprit|cause|reason|fix) (?:was|is))\b",
-    re.IGNORECASE,
-)
-_WAS_WRONG = LazyRegex(
-    r"^(?!(?:i|we|you|nothing|no|none|the (?:tests?|suite|changes?|other)|tests?|that|this|it)\b).*"
-    r"\b(?:(?:was|were|is|are|did|does|do)(?:n't| not)|never|forgot|instead of|twice|wrong(?:ly)?|incorrect(?:ly)?"
-    r"|off[- ]by[- ]one|swapped|inverted|missed)\b",
-    re.IGNORECASE,
-)
+_UNDO = _WORK.pattern("undo")
+_CAUSE = _WORK.pattern("cause")
+_WAS_WRONG = _WORK.pattern("was_wrong")
 """A sentence about what was wrong, if it is in the agent's last message: "percent was not divided by 100"."""
-_HEDGED = LazyRegex(
-    r"\b(?:might|may|maybe|perhaps|probably|could|likely|not sure|seems?|should|i'll|i will|let me|let's|if|for now"
-    r"|skip)\b|\?",
-    re.IGNORECASE,
-)
+_HEDGED = _WORK.pattern("hedged")
 _SENTENCE_END = LazyRegex(r"(?<=[.!?])\s+|\n+")
 _FENCED = LazyRegex(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 
 
-_COMPARISON = LazyRegex(
-    r"(?:\w+\.)*Assert\w*(?:Error|Exception)?\b|assert\w*\b|Test\w+$"
-    r"|.*(?:\bexpected\b.*\b(?:got|found|but|received|actual|to)\b|\bgot\b.*\bwant\b|\bwant\b.*\bgot\b|\bexpect\()",
-    re.IGNORECASE,
-)
+_COMPARISON = _WORK.pattern("comparison")
 """Errors that only tell which values a test compared, and mean nothing without its name and the cause."""
 _FAILED_TEST = LazyRegex(
     r"^(?:FAILED|ERROR) (?P<pytest>[^\s:]+::[^\s\[]+(?:\[.*?\](?= - |$))?)|^(?:FAIL|ERROR): (?P<unittest>\w+) \("

@@ -192,21 +192,11 @@ LINE_CHARS = 200
 _MAX_EXAMINED_CHARS = 20_000
 """Number of characters examined at the end of an output, where summaries and the last error are."""
 
-_FAILED = LazyRegex(
-    r"^Traceback \(most recent call last\)|^FAILED |^[1-9]\d* failed\b|^--- FAIL: |^FAIL\b(?!.*: 0)"
-    r"|^=+ .*\b[1-9]\d* (?:failed|errors?)\b"
-    r"|^[ \t]*(?:Tests?|Test Suites):\s+.*\b[1-9]\d* failed|\b[1-9]\d* (?:failing|failures?)\b|^npm ERR!|^panic: "
-    r"|^(?:\S+: )?(?:fatal )?error(?:\[\w+\]| TS\d+)?: |^BUILD FAILED|^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): "
-    r"|^error: could not compile|^Found [1-9]\d* errors?\b|^[1-9]\d* issues?:|: command not found$|^FAILURE: ",
-    re.MULTILINE,
-)
+_WORK = english_rules("work")
+_FAILED = _WORK.pattern("failed")
 _SIGNS = ("ail", "rror", "FAIL", "ERR", "Traceback", "Exception", "panic", "issue", "not found")
 """Every match of `_FAILED` contains one of these. Searching for them first avoids the slow pattern for most outputs."""
-_PASSED = LazyRegex(
-    r"\b\d+ pass(?:ed|ing)\b|^ok\s+\S+|^PASS\b|^0 issues\b|\bAll checks passed\b|^Success: no issues|\b0 errors\b"
-    r"|^BUILD SUCCESSFUL|^test result: ok|^OK(?: \(|$)|\b0 failures\b",
-    re.MULTILINE | re.IGNORECASE,
-)
+_PASSED = _WORK.pattern("passed")
 _ANSI = LazyRegex(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 # Patterns of lines that describe an error, most reliable first, each with the index of the match to use.
 _ERROR_LINES: tuple[tuple[LazyRegex, int], ...] = (
@@ -266,11 +256,7 @@ _VARYING: tuple[tuple[LazyRegex, str], ...] = (
     (LazyRegex(rf"(\.(?:{_SUFFIXES}))[:(]\d+(?:[:,]\d+)?\)?"), r"\1"),
     (LazyRegex(r",? ?\(?\b(?:at |on )?line \d+(?:,? col(?:umn)? \d+)?\)?", re.I), ""),
 )
-_VAGUE = LazyRegex(
-    r"(?:error|failed|failure|exit(?:ed)?(?: with)?|process|command|make|build|test|tests|the|aborting|due to|previous|"
-    r"code|status|could not compile|\W|\d)*",
-    re.I,
-)
+_VAGUE = _WORK.pattern("vague")
 _READERS = frozenset(
     "ls cat head tail grep egrep fgrep rg ag find fd wc file stat which whereis type less more sed awk sort uniq cut "
     "tr "
@@ -338,33 +324,14 @@ def remove_varying_parts(line: str) -> str:
     return truncate(line, LINE_CHARS)
 
 
-_CHANGES = LazyRegex(
-    r"(?:pip3?|uv|uv pip|npm|pnpm|yarn|bun|poetry|pdm|cargo|go|go mod|gem|bundle|apt|apt-get|brew|composer|dotnet|mix"
-    r"|conda|mamba|rustup|nvm|pipenv|apk|dnf|yum|corepack|playwright|pre-commit|terraform|helm) "
-    r"(?:install|i|add|ci|sync|get|update|upgrade|restore|tidy|remove|uninstall|rm|rebuild|use|enable|init|download"
-    r"|vendor|lock|link|dedupe)\b"
-    r"|.*\b(?:migrate|makemigrations|upgrade head|db:\w+|db push|codegen|generate|protoc|compilemessages|collectstatic"
-    r"|createdb|bootstrap|setup|merge heads)\b"
-    r"|(?:docker|podman|docker compose|docker-compose) (?:up|start|build|pull|run|restart|network|volume)\b"
-    r"|(?:systemctl|service|brew services) .*(?:start|restart|reload)\b|redis-server\b|pg_ctl\b"
-    r"|sed .*-i|perl .*-p?i|patch\b|chmod\b|ln -s|cp\b|mv\b|mkdir\b|touch\b|git (?:submodule|apply|merge|pull|lfs)\b"
-    r"|yarn$|make (?:\w*install|setup|deps|gen\w*)\b",
-    re.IGNORECASE,
-)
+_CHANGES = _WORK.pattern("changes")
 """Commands that change the result of other commands. Without formatters: what they fix is not worth learning."""
 _WRITTEN = LazyRegex(r"(?:>{1,2}\s*|\btee (?:-a )?)(?P<path>[\w./~-]+)[^\n]*<<|<<[^\n]*>{1,2}\s*(?P<late>[\w./~-]+)")
 _MAX_CHARS = 2_000
 """Number of characters of a command line that are examined; the file it writes is named at its beginning."""
 _IN_PLACE = LazyRegex(r"sed .*-i|perl .*-p?i")
-_REVERTS = LazyRegex(
-    r"git (?:revert|checkout (?:--|\.$|HEAD --)|restore\b(?! --staged)|reset --hard|stash$|stash (?:push|save|-u)"
-    r"|clean -)"
-)
-_COSMETIC = LazyRegex(
-    r"-[vqxs]+|--verbose|--quiet|--no-header|--tb=\S+|--colou?r\S*|--lf|--ff|--maxfail\S*|-r[aAfEs]+|-count=1"
-    r"|--silent|-n\d*"
-    r"|--reporter=\S+|--no-cov"
-)
+_REVERTS = _WORK.pattern("reverts")
+_COSMETIC = _WORK.pattern("cosmetic")
 _SELECTORS = frozenset({"-k", "-run", "--run", "-t", "--filter", "--testNamePattern", "-m", "-only", "--grep", "-g"})
 _RUNNERS = frozenset(
     "pytest go cargo jest vitest mocha ruff mypy pyright golangci-lint eslint tsc rspec tox nox make flake8 pylint npm "

@@ -75,53 +75,27 @@ _CONDITION = _EN.pattern("condition")
 _FILLERS = _EN.word_set("fillers")
 _VERB_GROUPS = {word: group for group, lines in _EN.maps["verb_groups"].items() for word in lines.split()}
 _AND_ORDER = re.compile(r",? and (?=[a-z]+ )|, (?=[a-z]+ )|; ")
-_EXCLUDED = re.compile(
-    r"(?:,? (?:and |und |et |y |e )?(?:not|never|nicht|nie|pas|no|não)| (?:instead|in place) of| rather than|"
-    r" (?:an)?statt| anstelle von| au lieu de| plutôt que| en (?:vez|lugar) de| em (?:vez|lugar) de| ao invés de)"
-    r" (?!(?:an|auf|ab|aus|ein|um|weg|hoch|zu|mit)$)(\w[\w+#.-]*)(?:,? (?:here|verwenden|benutzen|nutzen))?$"
-    r"|用.+(?:不要?用|别用|代替|而不是|取代) ?(\w[\w+#.-]*)$"
-    r"|^([A-Za-z][\w+#.-]*?) ?(?:ではなく|じゃなく|の代わりに)|([A-Za-z][\w+#.-]*?) ?は使(?:わな|いませ)",
-    re.IGNORECASE,
-)
+_EXCLUDED = _EN.pattern("excluded")
 """What a limit excludes that names something else to use: "use uv, not pip"."""
-_OF_TEAM = re.compile(r"we (?=(?:never|always|only|don['’]?t|do not)\b)", re.I)
+_OF_TEAM = _EN.pattern("of_team")
 """The subject of a rule of the team, which demands the same without it: "we never push on Fridays"."""
-_ASKING = re.compile(
-    r"without (?:first )?(?:asking|checking with|telling|consulting)(?: (?:me|us))?(?: first)?"
-    r"|without (?:my|our) (?:explicit )?(?:ok(?:ay)?|permission|approval|consent|confirmation|go-ahead)",
-    re.I,
-)
-_YOU_MAY = re.compile(r"\s*(?:please )?(?:you|we) (?:may|can|should|must|are allowed to) ", re.I)
-_ANYTHING = re.compile(r"\b(?:(?:any|every)(?:thing)?|all|whatever|what you (?:like|want))\b", re.I)
-_AGAIN = re.compile(
-    r"\b(?:again|from now on|going forward|from here on|any ?more|no longer|after all|any ?time|wieder|erneut|doch"
-    r"|ab (?:jetzt|sofort)|künftig|nicht mehr|[dà]e? nouveau|désormais|de nuevo|otra vez|a partir d\w+|en adelante"
-    r"|de novo|novamente|outra vez)\b|重新|又|再|以后|今后|また|再び|今後|これから",
-    re.I,
-)
+_ASKING = _EN.pattern("asking")
+_YOU_MAY = _EN.pattern("you_may")
+_ANYTHING = _EN.pattern("anything")
+_AGAIN = _EN.pattern("again")
 _PATH = re.compile(r"\w/|\.\w")
-_LEAD_OF_TASK = re.compile(r"(?:(?:just|please|pls|then|but|and|instead|rather|simply|now)\b,? )+", re.I)
-_ON_YOUR_OWN = re.compile(
-    r"\b(?:on your own|by yourself|without me|unasked|whenever you (?:like|want)|freely|at will)\b", re.I
-)
+_LEAD_OF_TASK = _EN.pattern("lead_of_task")
+_ON_YOUR_OWN = _EN.pattern("on_your_own")
 """What permits to do something without asking, as `_ASKING` does."""
-_ASK_BEFORE = re.compile(
-    r"(?:please )?(?:always )?ask(?:ing)?(?: me| us)?(?: first)? before (?:you |every |each )?", re.I
-)
+_ASK_BEFORE = _EN.pattern("ask_before")
 """A limit or duty to ask: "ask me before committing" demands never to commit without asking."""
-_OF_THIS_TASK = re.compile(r"(?:for|in|on|during) (?:this|the current) \w+\s*[:,]?\s+", re.I)
-_PLACE_BEFORE = re.compile(
-    r"((?:in|on|at|for|during|with|within|inside|outside|under|after|before|without)\b .{1,60}?),? (?:we )?"
-    r"((?:never|don['’]?t|do not|no|avoid|always|only|must(?:n['’]?t)?)\b.*)",
-    re.I,
-)
+_OF_THIS_TASK = _EN.pattern("of_this_task")
+_PLACE_BEFORE = _EN.pattern("place_before")
 """A limit with its place or condition first, which is compared as if it came last: "on production never …"."""
-_OFF_LIMITS = re.compile(
-    r"(.+?) (?:is|are) (?:strictly |completely )?(?:off[- ]limits|forbidden|prohibited|banned|taboo)", re.I
-)
-_TOPIC = re.compile(r"(?:as for|about|regarding|concerning|re) [^,:]{2,40}[,:]\s+|[\w-]*[./][\w./-]*:\s+", re.I)
+_OFF_LIMITS = _EN.pattern("off_limits")
+_TOPIC = _EN.pattern("topic")
 """The topic of a sentence before it: "as for setup.py, you may edit it again"."""
-_OTHER_THAN = re.compile(r"\bother\b.*\bthan\b|\b(?:besides|apart from|in addition to)\b", re.I)
+_OTHER_THAN = _EN.pattern("other_than")
 _BEFORE_VERBS = frozenset("or and to ever just also please now any more not never dont be".split())
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
