@@ -123,17 +123,9 @@ THAT_THING = _FACTS.pattern("that_thing")
 CHOOSES = _FACTS.pattern("chooses")
 
 
-_ENDS_POINTING = LazyRegex(r"\b(?:that|it|them|this|these|those)(?: (?:out|now|up|off|there))?$|^what(?:ever)?\b", re.I)
-_OWNS_SOME = LazyRegex(r" an? ", re.I)
-_SAYS_VALUE = LazyRegex(
-    r"(?:the|our) (?:[\w-]+ ){1,3}?(?:(?:has|have|uses?) \d+ (?:shards?|nodes?|replicas?|partitions?|workers?|threads?"
-    r"|cores?|cpus?|instances?|pods?|consumers?|brokers?|members?|stages?|regions?|zones?|retries|connections?"
-    r"|[kmgt]i?b(?: of [a-z]+)?)"
-    r"|(?:starts?|begins?|ends?) at \d{1,2}:\d\d)"
-    r"|(?:(?:the|our) )?(?:[\w-]+ ){1,3}?(?:is|are) (?:issued|paid|billed|priced|quoted|booked|settled) in "
-    r"(?-i:[A-Z]{3})",
-    re.I,
-)
+_ENDS_POINTING = _FACTS.pattern("ends_pointing")
+_OWNS_SOME = _FACTS.pattern("owns_some")
+_SAYS_VALUE = _FACTS.pattern("says_value")
 CONFIDENCE, EXPLICIT = 0.8, 0.9
 """Confidence in a statement made in passing, and in one that the user asked clio to remember."""
 MAX_CHARS = 2_500

@@ -27,11 +27,6 @@ _ASCII_TOKEN = re.compile(r"/?[A-Za-z0-9_][A-Za-z0-9_./:-]*[A-Za-z0-9_/]|[A-Za-z
 _IDENTIFIER = re.compile(r"[~.]?/?[\w-]*(?:[./_-]\w[\w-]*)+/?|[a-z]+\d+\w*|\w*[a-z]\w*[A-Z]\w*")
 _ELISION = re.compile(r"\b(?:[cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
 _PRONOUN_END = re.compile(r"-(?:se|lo|la|los|las|o|a)$")
-_UNIT = frozenset(
-    "ms s sec second seconds sekunde sekunden seconde secondes segundo segundos min minute minutes minuten minuto"
-    " minutos h hour hours stunden heures horas kb mb gb kib mib gib mo go ko % percent prozent days day tage jours"
-    " días dias 秒 分 次 回 件 条 个 個".split()
-)
 
 
 class _ValueRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

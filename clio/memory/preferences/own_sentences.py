@@ -327,10 +327,7 @@ _NAMED_LINE = LazyRegex(
     needs=(":", "："),
 )
 _CHAT_LINE = LazyRegex(r"(?P<name>[A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?): \S", needs=": ")
-_ABOUT_CHAT = LazyRegex(
-    r"\b(?:chat|conversation|thread|discussion|transcript|minutes|meeting|summar\w+|decide[ds]?|repl(?:y|ies)|they|who)\b",
-    re.IGNORECASE,
-)
+_ABOUT_CHAT = _EN.pattern("about_chat")
 
 
 @cache
@@ -642,13 +639,7 @@ def _is_one_slip(low: str, right: str) -> bool:
     return any(long[:place] + long[place + 1 :] == short for place in range(1, len(long)))
 
 
-_ASIDE = LazyRegex(
-    r"(?<!\beven)(?<!\bas),? (?:though|tho|however|anyways?)\b,?"
-    r"(?=\s*(?:$|[.,;:!?]| (?:unless|without|until|except|please)\b))|(?:(?<=never),|,)? (?:though|tho|however),(?= )"
-    r"|(?<=never) (?:though|tho|however)(?=,)",
-    re.I,
-    needs="though tho however anyway",
-)
+_ASIDE = _EN.pattern("aside")
 
 
 def strip_asides(text: str) -> str:

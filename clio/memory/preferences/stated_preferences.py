@@ -38,7 +38,6 @@ LEAD = _EN.pattern("lead")
 STANDING = _EN.pattern("standing")
 STANDING_END = _EN.pattern("standing_end")
 NOW = _EN.pattern("now")
-HERE = _EN.pattern("here")
 POINTS = _EN.pattern("points")
 TAIL = _EN.pattern("tail")
 """It can match a run of blanks in only one way. With two ways, a sentence whose code was replaced by blanks would take

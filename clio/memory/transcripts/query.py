@@ -11,8 +11,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
+from clio.memory.preferences.rule_files import english_rules
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import STOP_WORDS, porter_stem
+
+_EN = english_rules("queries")
 
 
 class SearchWords(Struct, frozen=True):
@@ -208,12 +211,7 @@ def _follows_in(text: str, match: re.Match[str]) -> bool:
 STATES, ENDS_ASKING, ONLY_ASKS = range(3)
 """Kinds of messages: states something; states something and ends with a question; only asks."""
 _SENTENCE = LazyRegex(r"[^.!?\n]*(?:[.!?]+(?=\s|$)|\n|$|[.!?])")
-_REQUEST = LazyRegex(
-    r"\W*(?:(?:please|now|then|and|so|hey|hi|ok(?:ay)?|also)\W+)*(?:what|when|where|which|who|whose|whom|why|how|can|could|"
-    r"would|will|do|does|did|is|are|was|were|has|have|should|shall|tell|show|find|list|give|remind|search|look|explain|"
-    r"recall|help|check|remember when)\b",
-    re.IGNORECASE,
-)
+_REQUEST = _EN.pattern("request")
 _REQUEST_WORDS, _REQUEST_SENTENCES = 14, 3
 """Words of a sentence and sentences of a message; a longer request describes its subject, so it states something."""
 _ASKING_CHARS = 4_000
@@ -236,12 +234,7 @@ def classify_message(text: str) -> int:
 
 
 _FIRST_PERSON = LazyRegex(r"\b(?:i|me|my|mine|we|us|our|ours|myself)\b", re.IGNORECASE)
-_WISH = LazyRegex(
-    r"\W*(?:\w+ ){0,2}?(?:i(?:'m| am| was|'ve been| have been)? (?:just )?(?:wondering|wonder|looking for|curious)"
-    r"|(?:i|we)(?: would|'d)? (?:want|need|like|love) (?:to|you|some|your|advice|help|a|an)"
-    r"|let me know|help me|let's)\b",
-    re.IGNORECASE,
-)
+_WISH = _EN.pattern("wish")
 
 
 def tells_of_user(text: str) -> bool:
@@ -256,13 +249,7 @@ def tells_of_user(text: str) -> bool:
     )
 
 
-_SAYS_NOTHING = LazyRegex(
-    r"\W*(?:\[[^\]\n]*\]\W*)?(?:ok(?:ay)?|understood|noted|got it|sure|done|all right|alright|will do|great|"
-    r"thanks?(?: you)?|you're welcome|hello|hi|yes|no|acknowledged|"
-    r"(?:sorry,? |unfortunately,? )?(?:but )?i (?:do not|don't|can't|cannot|could not|couldn't|have no|am not|'m not)\b"
-    r"[^.!?\n]*|i'm not sure[^.!?\n]*|no idea[^.!?\n]*|(?:there is |there's )?nothing [^.!?\n]*)[.!\s]*",
-    re.IGNORECASE,
-)
+_SAYS_NOTHING = _EN.pattern("says_nothing")
 _NOTHING_CHARS = 200
 
 
@@ -271,31 +258,13 @@ def says_nothing(text: str) -> bool:
     return len(text) <= _NOTHING_CHARS and _SAYS_NOTHING.fullmatch(text) is not None
 
 
-_OF_SESSION = LazyRegex(
-    r"\b(?:which|what|whichever) (?:session|conversation|chat)s?\b"
-    r"|\b(?:the|that|a) (?:session|conversation|chat)s? (?=(?:where|when|in which|that|with|about|we|i)\b)",
-    re.IGNORECASE,
-)
+_OF_SESSION = _EN.pattern("of_session")
 """Words of a query that say that a session is searched for, not what was said in it."""
-_OF_TIME = LazyRegex(
-    r"\b(?:the|that)(?: \w+){0,2} (?:one|time|day|morning|afternoon|evening|night) "
-    r"(?:where|when|with|in which|that|we|i)\b"
-    r"|\b(?:where|when) did we\b",
-    re.IGNORECASE,
-)
-_OF_SPAN = LazyRegex(
-    r"\bhow (?:many|much) (?:days?|weeks?|months?|years?|hours?|time)\b"
-    r"(?: (?:ago|(?:have |had |has )?passed|between|in total|altogether))?|\b(?:in total|altogether)\b",
-    re.IGNORECASE,
-)
+_OF_TIME = _EN.pattern("of_time")
+_OF_SPAN = _EN.pattern("of_span")
 """Words of a query that ask for a span of time or a sum; what answers it seldom has them."""
 _OF_USER, _OF_US = frozenset("i me my mine myself".split()), frozenset("we us our ours".split())
-_OF_ASSISTANT = LazyRegex(
-    r"\byou(?:'d| had| have|'ve)?(?: \w+ly)? (?:told|tell|said|say|suggest|recommend|propose|gave|give|mention|list|"
-    r"provid|plan|explain|describ|advis|wrote|write|made|make|show|answer|call|name|us)|\byour (?:answer|advice|"
-    r"suggestion|recommendation|list|plan|explanation|reply)|\bdid you\b",
-    re.IGNORECASE,
-)
+_OF_ASSISTANT = _EN.pattern("of_assistant")
 
 
 class Query(Struct, frozen=True, kw_only=True):
