@@ -540,7 +540,8 @@ def split_clauses(text: str) -> list[tuple[int, int]]:
 
 
 _END_OF_DENIAL = re.compile(
-    rf"{_CLAUSE_END.pattern}|\s(?:with|by|for|to|and|but|as|in fav|durch|mit|und|par|pour|et|por|para|con|com|y|e)\b"
+    rf"{_CLAUSE_END.pattern}|\s(?:with|by|for|to|and|but|as|in fav|durch|mit|und|auf|gegen|vers|par|pour|et|por|pel[oa]s?"
+    r"|para|con|com|y|e)\b"
 )
 
 
@@ -659,7 +660,7 @@ def _stem(word: str) -> str:
 _GERMAN_ARTICLES = frozenset("der die das dem den des ein eine einen einem einer".split())
 ARTICLES = frozenset("the a an der die das den dem le la les un une el los las o os as um uma".split())
 _INFLECTIONS = frozenset(
-    ",s,es,e,en,n,er,or,ors,ure,ures,ers,r,ed,d,ing,ment,ments,ion,ions,ation,ations,ung,ungen,t,te,ten,st,et,ons,ez,ent,é,és,ée,ées,ir"
+    ",s,es,e,en,n,ned,ning,ped,ping,ged,ging,ie,ies,iement,iements,yons,yer,er,or,ors,ure,ures,ers,r,ed,d,ing,ment,ments,ion,ions,ation,ations,ung,ungen,t,te,ten,st,et,ons,ez,ent,é,és,ée,ées,ir"
     ",a,o,as,os,an,am,em,amos,emos,imos,ado,ada,ados,adas,ar,ación,aciones,ação,ações,ção,ções,ción,iones,ión".split(
         ","
     )

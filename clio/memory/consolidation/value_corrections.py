@@ -89,7 +89,7 @@ def read_value_corrections(text: str) -> list[str]:
     sentences += [
         f"{one}. {other}"
         for one, other in pairwise(sentences)
-        if read_said_words(one).is_corrected or denial.match(one) or denial.match(other)
+        if read_said_words(one).is_corrected or any(map(denial.match, (one, other))) or word_tables().ended.search(one)
     ]
     own = [said.text for said in read_own_sentences(text, MAX_SENTENCE)]
     if not sentences and len(own) == 2 and _is_only_sign(own[1]):
