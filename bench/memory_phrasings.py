@@ -73,7 +73,15 @@ CASES = Path(__file__).parent / "data" / "memory_phrasings.jsonl"
 HALVES = (
     *("dev", "test", "second test", "third test", "fourth test", "fifth test", "sixth development", "sixth test"),
     *("mixed development", "mixed test", "permission development", "permission test"),
-    *("words development", "words second", "words test", "seventh development", "seventh test", "hard negatives"),
+    *(
+        "words development",
+        "words second",
+        "words test",
+        "seventh development",
+        "seventh test",
+        "hard negatives",
+        "eighth development",
+    ),
 )
 CONSOLIDATE = "(consolidate)"
 MAX_TURNS = 5_000

@@ -483,7 +483,7 @@ def _find_denied(text: str, ignored: str) -> tuple[str, list[tuple[int, int]]]:
 def _read_said(sentence: str, text: str, is_corrected: bool, denied_values: Sequence[tuple[int, int]]) -> Words:
     """Return the words of a sentence. text: with spaces for what does not count. denied_values: see `_find_denied`."""
     tables = word_tables()
-    text = tables.sources.sub(_blank, text)
+    text, sources = tables.sources.subn(_blank, text)
     for start, end in split_clauses(text):
         clause = text[start:end]
         if end < len(text) and tables.dropped_starts.match(clause.lstrip()):
@@ -498,7 +498,7 @@ def _read_said(sentence: str, text: str, is_corrected: bool, denied_values: Sequ
     denied += ended
     is_corrected = is_corrected or bool(remarks or denied) or tables.corrected.search(text) is not None
     is_change = tables.signs.search(text) is not None
-    is_signed = is_corrected or is_change
+    is_signed = is_corrected or is_change or bool(sources)
     first = next(iter(text.split()), "")
     text = tables.fillers_cjk.sub(lambda found: "，" * len(found[0]), text)
     for pattern in (tables.denied, tables.corrected, tables.signs, tables.denied_before):

@@ -121,7 +121,8 @@ def align(old: str, sentence: str) -> ValueChange | None:
     if (found := _align_words(mine, said, is_denial=is_denial)) is not None:
         return found
     readings = (_align_words(mine, words, is_denial=is_denial) for words in _read_clauses(said))
-    return max(filter(None, readings), key=lambda one: one.shared, default=None)
+    # "I gave you the wrong name, it is options.toml": rather a name than a word that could be a verb
+    return max(filter(None, readings), key=lambda one: (one.shared, not one.new.isalpha()), default=None)
 
 
 def list_statements(words: Words) -> list[list[Word]]:
@@ -416,6 +417,7 @@ def _find_denied(mine: Words, theirs: Words, denied: Sequence[Word], new: Sequen
         [word for word in denied if family and _find_word_family(word) == family],
         [word for word in denied if before and word.form == form and _get_word_before(mine.text, word.start) == before],
         [word for word in denied if word.form == form],
+        [word for word in denied if {word.form, form} == {"name", "proper"}],
         [word for word in denied if {word.form, form} <= {"name", "proper", "word"}],
     ):
         if alike:
@@ -557,7 +559,7 @@ def _find_last(old: Words, phrases: Sequence[list[Word]], new: Sequence[Word], s
 
 
 def _get_word_before(text: str, end: int) -> str:
-    found = re.search(r"([\w'’]+)[\W_]*$", text[:end])
+    found = re.search(r"(?:\b[cdjlmnst]['’])?([\w'’]+)[\W_]*$", text[:end])
     return found[1].casefold() if found else ""
 
 
