@@ -587,7 +587,8 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
             end = short.start()
         before, folded = folded, text[start:end].casefold()
         is_acronym = end - start > 1 and text[start:end].isupper() and not text.isupper()  # "MIT" is no German "mit"
-        is_name = is_acronym or (
+        is_name = is_acronym or (text[start].isupper() and re.match(f"[{CJK}]", text[end:]) is not None)  # "Goは1.22"
+        is_name = is_name or (
             before in _ARTICLES_BEFORE_NAMES and folded not in _NO_NAMES and text[end : end + 2].strip().isalnum()
         )
         if mood := tables.moods.get(folded):

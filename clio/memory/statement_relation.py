@@ -718,18 +718,20 @@ def says_same(one: str, other: str) -> bool:
     if "past" in moods or (len(moods) > 1 and not is_bounded) or have_other_relation(mine, theirs):
         return False
     pairs: list[tuple[Word, Word]] = []
+    alone: list[Word] = []
     left = list(theirs.words)
     texts = {word.text for word in theirs.words}
     for word in sorted(mine.words, key=lambda word: word.text not in texts):
         if (found := next((known for known in left if matches(word, known)), None)) is not None:
             left.remove(found)
             pairs.append((word, found))
-        elif not _is_optional_noun(word) and not any(matches(word, known) for known in theirs.words):
-            return False
-    if len(pairs) < 2 or not all(
-        _is_optional_noun(word) or any(matches(word, one) for one in mine.words) for word in left
-    ):
+        elif not any(matches(word, known) for known in theirs.words):
+            alone.append(word)
+    own = [word for word in left if not any(matches(word, one) for one in mine.words)]
+    if len(pairs) < 2 or not all(map(_is_optional_noun, (*alone, *own))):
         return False
+    if any(not is_generic(word) for word in alone) and any(not is_generic(word) for word in own):
+        return False  # "Ann reviews the frontend", "Ann reviews the backend"
     pairs.sort(key=lambda pair: pair[0].start)
     values = [pair for pair in pairs if _are_values(pair, mine, theirs)]
     verbs = [words.relations & _DEEDS for words in (mine, theirs)]

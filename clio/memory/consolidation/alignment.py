@@ -210,7 +210,7 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     is_free = bool(denied) or is_subject or _BY.search(old) is not None
     if has_subject and (have_other_roles(mine, theirs) or (not is_free and have_other_relation(mine, theirs))):
         return None  # "the parser uses Lark", "the parser is maintained by Ronny now"
-    if has_subject and not denied and _has_other_predicate(mine, theirs, left, gone, new):
+    if has_subject and not (denied or theirs.is_corrected) and _has_other_predicate(mine, theirs, left, gone, new):
         return None
     if has_subject and gone[-1].form == "number" and is_bound(old) and not is_bound(sentence):
         return None  # "coverage must be above 90 percent", "coverage is 93 percent now"
@@ -372,7 +372,8 @@ def _is_about(mine: Words, theirs: Words, new: Sequence[Word]) -> bool:
     own = [word for word in theirs.words if not word.is_optional and word not in new]
     if any(matches(word, known) for word in own for known in mine.words):
         return True
-    return theirs.is_corrected and not own and _get_phrase_form(new) != "word"
+    is_value = _get_phrase_form(new) != "word" or bool(find_family(new[-1].text.casefold()))
+    return theirs.is_corrected and not own and is_value
 
 
 def _is_value(statement: Words, gone: Sequence[Word]) -> bool:
@@ -559,7 +560,7 @@ def _find_last(old: Words, phrases: Sequence[list[Word]], new: Sequence[Word], s
 
 
 def _get_word_before(text: str, end: int) -> str:
-    found = re.search(r"(?:\b[cdjlmnst]['’])?([\w'’]+)[\W_]*$", text[:end])
+    found = re.search(r"(?:\b[cdjlmnst]['’])?([\w'’]+)\W{,3}$", text[:end])  # more are in place of other words
     return found[1].casefold() if found else ""
 
 
