@@ -540,8 +540,8 @@ def split_clauses(text: str) -> list[tuple[int, int]]:
 
 
 _END_OF_DENIAL = re.compile(
-    rf"{_CLAUSE_END.pattern}|\s(?:with|by|for|to|and|but|as|in fav|durch|mit|und|auf|gegen|vers|par|pour|et|por|pel[oa]s?"
-    r"|para|con|com|y|e)\b"
+    rf"{_CLAUSE_END.pattern}|\s(?:with|by|for|to|and|but|as|in fav|durch|mit|und|auf|gegen|vers|par|pour|et|por"
+    r"|pel[oa]s?|para|con|com|y|e)\b"
 )
 
 
