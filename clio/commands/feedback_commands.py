@@ -26,7 +26,7 @@ from clio.text.translation import mark, tr, tr_count
 
 if TYPE_CHECKING:
     from clio.memory.styles.feedback import Noted, Rating
-    from clio.memory.styles.styles import Learned
+    from clio.memory.styles.styles import LearnedReward
 
 
 SIGNS = {1: "+", 0: "0", -1: "−"}
@@ -66,7 +66,7 @@ def format_votes(ups: float, downs: float) -> str:
     return f"{format_number(ups)}↑ {format_number(downs)}↓"
 
 
-def describe_learned(learned: "Learned") -> str:
+def describe_learned(learned: "LearnedReward") -> str:
     """Describe how a rating changed a style: its ups, downs and confidence where it was used."""
     before, after = learned.before, learned.after
     return tr(

@@ -129,7 +129,7 @@ class FoundStatements(Struct, frozen=True, kw_only=True):
             ),
         )
 
-    def as_answer(self) -> "FoundStatements":
+    def as_answer_to_question(self) -> "FoundStatements":
         """Return the same where the message answers a question of the model.
 
         Then "use sqlite, not postgres" may choose something for the current task only, so that the user is asked.
@@ -314,7 +314,7 @@ def describe_session_limits(held: Sequence[str]) -> str:
     return tr("Applied to this session: {shown} · /memory undo", shown=shown)
 
 
-def question(statements: Sequence[StatedPreference]) -> str:
+def format_question(statements: Sequence[StatedPreference]) -> str:
     """Return the question to ask the user before doubtful statements are saved."""
     where = tr("later work in this project") if statements[0].in_project else tr("all later work")
     contents = ", ".join(f"“{one.content}”" for one in statements)
@@ -397,7 +397,7 @@ class Learner:
         self._session = ""
         self._has_reported_silence = False
         self._unclear: tuple[UnclearCorrection | UnclearRequest, ...] = ()
-        self._unheld: tuple[str, ...] = ()  # limits of the session that its last message lifted
+        self._just_lifted: tuple[str, ...] = ()  # limits of the session that its last message lifted
 
     def before_turn(self, session: Session, text: str) -> None:
         """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
@@ -406,16 +406,16 @@ class Learner:
         if not self._auto_remember:
             return
         text = self._memory.redacted(text)  # as a whole: half of a secret that a line break divides is in no form
-        self._report_silence(text)
+        self._report_unsaved(text)
         statements = find_statements(self._memory, text)
         said = _list_messages(session)
         if said and isinstance(said[-1], AssistantMessage) and said[-1].content.rstrip().endswith(("?", "？")):
-            statements = statements.as_answer()
+            statements = statements.as_answer_to_question()
         statements = _confirm_changes(self._memory, statements)
-        unheld, self._unheld = self._unheld, ()
-        lifting = self._take_back(session, text, unheld)
+        just_lifted, self._just_lifted = self._just_lifted, ()
+        lifting = self._take_back(session, text, just_lifted)
         restating, correcting = self._correct(session, text, statements, lifting)
-        forgetting = self._take_back(session, text, unheld, lifting | restating | correcting)
+        forgetting = self._take_back(session, text, just_lifted, lifting | restating | correcting)
         statements = statements.without(restating, keeps_prohibitions=True).without(lifting | correcting | forgetting)
         self._remember(session.id, statements.certain)
         self._doubtful, self._session = statements.doubtful, session.id
@@ -424,7 +424,7 @@ class Learner:
             self._memory.hold_limits(statements.held)
             self._tell(describe_session_limits(statements.held))
 
-    def _report_silence(self, text: str) -> None:
+    def _report_unsaved(self, text: str) -> None:
         """Report once while memory is off that the user's statements are not saved, if the text contains one."""
         self._has_reported_silence = self._has_reported_silence and self._memory.is_off
         if self._has_reported_silence or not self._memory.is_off:
@@ -436,9 +436,9 @@ class Learner:
 
     def read_refusal_reason(self, session: Session, text: str) -> None:
         """Remember what the user's reason for declining a call states; questions about it come after the turn."""
-        earlier, unheld = self._doubtful, self._unheld
+        earlier, just_lifted = self._doubtful, self._just_lifted
         self.before_turn(session, text)
-        self._unheld = (*unheld, *self._unheld)
+        self._just_lifted = (*just_lifted, *self._just_lifted)
         self._doubtful = (*earlier, *(one for one in self._doubtful if one not in earlier))
 
     def _correct(
@@ -494,12 +494,12 @@ class Learner:
         return {one.quote for one in replaced}, {one.quote for one in about_memory}
 
     def _take_back(
-        self, session: Session, text: str, unheld: tuple[str, ...], done: Collection[str] | None = None
+        self, session: Session, text: str, just_lifted: tuple[str, ...], done: Collection[str] | None = None
     ) -> set[str]:
         """Lift limits, or forget what the text asks to forget, report it, and return the sentences that do so.
 
         Args:
-            unheld: limits of the session that the message before lifted.
+            just_lifted: limits of the session that the message before lifted.
             done: sentences of the text that have lifted or corrected something; None to lift limits.
         """
         if self._memory.is_silent or not (
@@ -515,7 +515,7 @@ class Learner:
             if done is None:
                 found = lift_limits(self._memory, text, session.id)
             else:
-                last = _find_last_message(session, unheld)
+                last = _find_last_message(session, just_lifted)
                 found = forget_requested(self._memory, text, session.id, context, last, done)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
@@ -525,7 +525,7 @@ class Learner:
                 self._unclear = (*self._unclear, one)
             elif line := one.describe():
                 self._memory.forgotten_now += one.records if not one.widened else ()
-                self._unheld += one.held
+                self._just_lifted += one.held
                 self._tell(line)
         return {one.quote for one in found}
 
@@ -619,7 +619,7 @@ class Learner:
 
     def _questions(self, doubtful: Sequence[StatedPreference], session: str) -> tuple[Suggestion, ...]:
         groups = [[one for one in doubtful if one.in_project is scope] for scope in (True, False)]
-        return tuple((question(group), partial(self._remember, session, group)) for group in groups if group)
+        return tuple((format_question(group), partial(self._remember, session, group)) for group in groups if group)
 
     def _remember(self, session: str, statements: Sequence[StatedPreference]) -> None:
         saved = save_statements(self._memory, statements, session)

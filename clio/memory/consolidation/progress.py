@@ -70,7 +70,7 @@ class ConsolidationState(Struct, frozen=True, kw_only=True):
     compacted: str = ""
     compacted_at: float = 0.0
 
-    def tell(self, digests: Iterable[str]) -> "ConsolidationState":
+    def with_told_habits(self, digests: Iterable[str]) -> "ConsolidationState":
         """Return the state after habits were saved as memories."""
         return structs.replace(self, told=(*self.told, *digests)[-MAX_SAVED_HABITS:])
 
@@ -83,7 +83,7 @@ class ConsolidationState(Struct, frozen=True, kw_only=True):
         }
         return structs.replace(self, notes=self.notes | new) if new else self
 
-    def only(self, sessions: Iterable[str]) -> "ConsolidationState":
+    def without_deleted_sessions(self, sessions: Iterable[str]) -> "ConsolidationState":
         """Return the state without sessions that no longer exist."""
         there = set(sessions)
         kept = {id: progress for id, progress in self.sessions.items() if id in there}

@@ -563,7 +563,7 @@ class ConsolidationRun:
                 self._saver.save(finding)
             told.append(now)
         if told:
-            self._state = self._state.tell(told)
+            self._state = self._state.with_told_habits(told)
 
     def _apply_corrections(self) -> None:
         """Apply corrections to earlier statements, even if the run must stop, so that no refuted statement stays.
@@ -598,7 +598,7 @@ class ConsolidationRun:
         state = structs.replace(self._state, sessions=self._state.sessions | news) if news else self._state
         state = structs.replace(state, habits=self._clean(self._habits.state))
         if whole:
-            state = state.only(self._sessions.ids())
+            state = state.without_deleted_sessions(self._sessions.ids())
             state = state if is_same_day(state.last_full, now) else structs.replace(state, last_full=now)
         if state != self._written:
             write_state(self._state_file, state)

@@ -339,7 +339,7 @@ class LongTermMemory(LtmReader):
             else:
                 with _explain_os_errors(self.log.path):
                     kept = self.archive.find(kind, new, document)
-                raw = self._new(document, kind, new, kept, said_at)
+                raw = self._make_raw(document, kind, new, kept, said_at)
                 section.insert(find_insert_position(kind, section, raw), raw)
                 action = "restored" if kept else "new"
                 before = [ObjectState(kind=kind, id=raw["id"], kept=kept)] if kept else []
@@ -546,7 +546,7 @@ class LongTermMemory(LtmReader):
         """Return the memories except those that other team members share."""
         return [entry for entry in entries if not entry.by or self.team.is_mine(entry.by)]
 
-    def _new(self, document: LtmDocument, kind: Kind, new: Json, kept: ArchivedMemory | None, now: float) -> Json:
+    def _make_raw(self, document: LtmDocument, kind: Kind, new: Json, kept: ArchivedMemory | None, now: float) -> Json:
         taken = set(assign_handles(document.all()))
         if kept is None:
             handle = make_handle(kind, new, taken | self.archive.handles())

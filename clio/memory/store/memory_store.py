@@ -23,8 +23,8 @@ from clio.memory.store.record import (
     SHORT_CHARS,
     SHORT_ID,
     TYPED_KINDS,
-    Bar,
     Freshness,
+    HistogramBar,
     Kind,
     MemoryDraft,
     MemoryRecord,
@@ -821,19 +821,19 @@ _AGES = (("a day", 1), ("a week", 7), ("a month", 30), ("3 months", 90), ("a yea
 _STATES: tuple[Freshness, ...] = ("fresh", "drifted", "gone", "unbound")
 
 
-def _count_ages(entries: Sequence[MemoryRecord], now: float) -> tuple[Bar, ...]:
+def _count_ages(entries: Sequence[MemoryRecord], now: float) -> tuple[HistogramBar, ...]:
     labels = [*(f"within {name}" for name, _ in _AGES), "older", "undated"]
     counts = Counter[str]()
     for entry in entries:
         days = (now - entry.updated) / DAY_S
         fits = (label for label, (_, limit) in zip(labels, _AGES, strict=False) if days <= limit)
         counts["undated" if not entry.updated else next(fits, "older")] += 1
-    return tuple(Bar(label=label, count=counts[label]) for label in labels)
+    return tuple(HistogramBar(label=label, count=counts[label]) for label in labels)
 
 
-def _count_confidences(entries: Sequence[MemoryRecord]) -> tuple[Bar, ...]:
+def _count_confidences(entries: Sequence[MemoryRecord]) -> tuple[HistogramBar, ...]:
     fifths = Counter(min(int(entry.confidence * 5 + 1e-9), 4) for entry in entries)
     return tuple(
-        Bar(label=tr("{low:.1f} to {high:.1f}", low=fifth / 5, high=(fifth + 1) / 5), count=fifths[fifth])
+        HistogramBar(label=tr("{low:.1f} to {high:.1f}", low=fifth / 5, high=(fifth + 1) / 5), count=fifths[fifth])
         for fifth in range(5)
     )

@@ -447,7 +447,7 @@ class Pruned(Struct, frozen=True, kw_only=True):
     why: dict[str, PruneReason] = {}
 
 
-class Bar(Struct, frozen=True, kw_only=True):
+class HistogramBar(Struct, frozen=True, kw_only=True):
     """One bar of a histogram."""
 
     label: str
@@ -470,8 +470,8 @@ class MemoryStats(Struct, frozen=True, kw_only=True):
 
     total: int
     counts: dict[str, int]
-    ages: tuple[Bar, ...]
-    confidences: tuple[Bar, ...]
+    ages: tuple[HistogramBar, ...]
+    confidences: tuple[HistogramBar, ...]
     asserted: dict[str, int]
     freshness: dict[Freshness, int]
     archived: int

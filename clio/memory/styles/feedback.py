@@ -17,7 +17,7 @@ from msgspec import Struct
 from clio.errors import UserError
 from clio.memory.consolidation.experiences import parse_commands
 from clio.memory.preferences.rule_files import RuleSection
-from clio.memory.styles.styles import Learned, Styles
+from clio.memory.styles.styles import LearnedReward, Styles
 from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage, is_turn_start
 from clio.sessions.session import Session
 from clio.sessions.side_effects import find_side_effects
@@ -595,7 +595,7 @@ class Noted(Struct, frozen=True, kw_only=True):
 
     turn: Trajectory
     rating: Rating
-    learned: Learned | None = None
+    learned: LearnedReward | None = None
     changed: Rating | None = None
 
 

@@ -25,7 +25,7 @@ CAP_TOKENS = 300
 """Limit of a style's text in the prompt; a style has up to 1,200 characters."""
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class ChosenStyle(Struct, frozen=True, kw_only=True):
     """The style of a turn. bucket: the context that ratings of it are stored for."""
 
     skill: StyleSkill
@@ -42,7 +42,7 @@ class StyleView(Struct, frozen=True, kw_only=True):
     use: Use = Use()
 
 
-class Learned(Struct, frozen=True, kw_only=True):
+class LearnedReward(Struct, frozen=True, kw_only=True):
     """The effect of one reward: the rewards of a style in its context before and after."""
 
     style: str
@@ -81,7 +81,7 @@ class Styles:
         self._embedder = embedder
         self._persist = persist
         self._choice: Choice | None = None
-        self.current: Chosen | None = None
+        self.current: ChosenStyle | None = None
 
     @property
     def is_on(self) -> bool:
@@ -131,7 +131,7 @@ class Styles:
                 infer_situation("fix it", 0.0)
                 self.skills()
 
-    def choose(self, text: str) -> Chosen | None:
+    def choose(self, text: str) -> ChosenStyle | None:
         """Return the style for a turn with this message; None if styles are off or none fits."""
         state = self._file.read() if self._persist else StyleState()
         self.current, self._choice = None, None
@@ -145,13 +145,13 @@ class Styles:
         # If the pinned style no longer exists, clio chooses one.
         if state.pinned and (skill := skills.get(state.pinned)):
             self._choice = Choice(situation=situation, chosen=skill.id, pinned=True, at=now)
-            self.current = Chosen(skill=skill, bucket=situation.bucket, pinned=True)
+            self.current = ChosenStyle(skill=skill, bucket=situation.bucket, pinned=True)
             return self.current
         topic = partial(compute_topic_similarity, text=situation.text, embedder=self._embedder)
         choice = self._choice = choose_style(situation, skills.skills, state, self._rng, now, topic)
         skill = skills.get(choice.chosen) if choice.chosen else None
         if skill is not None:
-            self.current = Chosen(skill=skill, bucket=situation.bucket, explored=choice.explored)
+            self.current = ChosenStyle(skill=skill, bucket=situation.bucket, explored=choice.explored)
         return self.current
 
     def fragment(self, text: str) -> Fragment | None:
@@ -190,7 +190,7 @@ class Styles:
         now = self._clock()
         self._file.change(lambda state: state.used(id, now))
 
-    def learn(self, bucket: str, id: str, reward: int, weight: float = 1.0) -> Learned | None:
+    def learn(self, bucket: str, id: str, reward: int, weight: float = 1.0) -> LearnedReward | None:
         """Learn from the reward of an answer. Returns None for a neutral reward or a style that no longer exists.
 
         Args:
@@ -203,7 +203,7 @@ class Styles:
         now = self._clock()
         before = self._file.read().earned(bucket, id, now)
         state = self._file.change(lambda state: state.after(bucket, id, skill.dimensions, reward, weight, now))
-        return Learned(style=id, bucket=bucket, before=before, after=state.earned(bucket, id, now))
+        return LearnedReward(style=id, bucket=bucket, before=before, after=state.earned(bucket, id, now))
 
     def adjust_taste(self, bucket: str, wanted: Mapping[str, float]) -> None:
         """Move the user's taste in a context towards values, 0.0 to 1.0, of some of `skill.DIMENSIONS`."""

@@ -9,7 +9,7 @@ from clio.errors import StorageError, UserError
 from clio.memory.store import change_log, ltm_store
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_codec import read_ltm
-from clio.memory.store.record import ALL_KINDS, AssertedBy, Bar
+from clio.memory.store.record import ALL_KINDS, AssertedBy, HistogramBar
 from clio.memory.store.versions import LtmArchive
 from tests.memory.store.ltm_support import DAY, NOW, PERL, add, ltm, read_json, said_by, stats, write_json
 
@@ -180,8 +180,8 @@ def test_stats_count_all_entries(path: Path) -> None:
     project = {"discovery": 2, "solution": 1, "pattern": 2, "workflow": 1, "failure": 1, "rule": 2}
     assert found.counts == dict.fromkeys(ALL_KINDS, 0) | project
     assert found.total == 9
-    assert found.ages[:2] == (Bar(label="within a day", count=1), Bar(label="within a week", count=6))
-    assert found.ages[-1] == Bar(label="undated", count=2)
+    assert found.ages[:2] == (HistogramBar(label="within a day", count=1), HistogramBar(label="within a week", count=6))
+    assert found.ages[-1] == HistogramBar(label="undated", count=2)
     assert sum(bar.count for bar in found.ages) == 9
     assert [bar.count for bar in found.confidences] == [0, 0, 0, 0, 9]
     assert [bar.label for bar in found.confidences][-1] == "0.8 to 1.0"
