@@ -584,6 +584,7 @@ def test_a_permission_beside_a_prohibition_is_no_rule(make_harness: MakeHarness)
         ("never use print, use logging", "never use print, use logging"),
         ("never commit to main, open a PR", "never commit to main, open a PR"),
         ("never edit old migrations, add a new one", "never edit old migrations, add a new one"),
+        ("never edit the lock file, update the manifest", "never edit the lock file, update the manifest"),
         ("don't push, run the linter first", "don't push, run the linter first"),
         ("whenever you touch a.py, update the changelog", "whenever you touch a.py, update the changelog"),
     ],
