@@ -225,7 +225,7 @@ def _find_value_after_same_word(mine: Sequence[str], tokens: Sequence[str]) -> V
     gone, new = mine[-1], tokens[-1]
     others = set(map(_fold, tokens[:-1]))
     is_known = all(_is_linking(token) or _fold(token) in map(_fold, mine[:-1]) for token in tokens[:-2])
-    if not is_known or _is_article(tokens[-3]) or _fold(gone) in others or _is_linking(new):
+    if not is_known or _fold(tokens[-3]) in _ARTICLES or _fold(gone) in others or _is_linking(new):
         return None
     if _fold(gone) == _fold(new) or _form(gone) != "word" or _form(new) != "word" or _fold(new) in _patterns().no_value:
         return None
@@ -241,7 +241,3 @@ _ARTICLES = frozenset(
     "the a an der die das den dem des ein eine einen einem einer le la les l' un une el los las una o os as um"
     " uma".split()
 )
-
-
-def _is_article(token: str) -> bool:
-    return _fold(token) in _ARTICLES

@@ -244,7 +244,7 @@ def is_lifted(limit: str, one: Withdrawal, *, is_held: bool = False) -> bool:
             may_be_state=one.only_states,
             is_held=is_held,
         )
-    if one.only_states and not _verbs(one.about) and not _verbs_of_limit(limit) <= USING:
+    if one.only_states and not _verbs(one.about) and not _verbs(_strip_prohibition(limit)) <= USING:
         return False
     limit = _OFF_LIMITS.sub(r"never \1", _OF_THIS_TASK.sub("", limit))
     limit = _OF_TEAM.sub("", _PLACE_BEFORE.sub(r"\2 \1", limit))
@@ -380,10 +380,6 @@ def allows_anything(limit: str, one: Withdrawal) -> bool:
 def _strip_prohibition(limit: str) -> str:
     prohibition = _PROHIBITION.match(limit.lstrip())
     return limit.lstrip()[prohibition.end() :] if prohibition else limit
-
-
-def _verbs_of_limit(limit: str) -> frozenset[str]:
-    return _verbs(_strip_prohibition(limit))
 
 
 def strip_limit(limit: str) -> str:

@@ -439,10 +439,6 @@ class FoundWithdrawal(Struct, frozen=True, kw_only=True):
     may_be_state: bool
 
 
-def _is_permission(text: str, rules: LanguageRules) -> bool:
-    return any(_match(pattern, text) for pattern in rules.withdrawn["permission"])
-
-
 def find_clause_after_statement(sentence: str, states: Callable[[str], bool]) -> int:
     """Return the offset of what follows a clause that says what is so: "Ben is back, [you can commit]"; 0 if none."""
     marks = _AFTER_STATEMENT.finditer(sentence)
@@ -459,7 +455,7 @@ def read_withdrawals(text: str, language: str) -> list[FoundWithdrawal]:
         start = skipped.end() if skipped else 0
         whole = rest = sentence.plain[start:]
         if told := find_clause_after_statement(sentence.plain, lambda text: _match(rules.states, text) is not None):
-            start = told if _is_permission(sentence.plain[told:], rules) else start
+            start = told if _any(rules.withdrawn["permission"], sentence.plain[told:]) else start
             rest = sentence.plain[start:]
         if any(_match(pattern, rest) for pattern in rules.remember):
             continue  # "você pode lembrar que …" permits nothing
