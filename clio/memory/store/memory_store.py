@@ -485,8 +485,9 @@ class MemoryStore:
         found = {record.id: record for record in map(self.get, ids)}
         project_ids = [id for id, record in found.items() if record.kind in PROJECT_KINDS]
         others = [record for record in found.values() if record.kind not in PROJECT_KINDS]
+        others += [variant for id in project_ids for variant in self.variants(id) if variant.id not in found]
         is_group = len(others) + bool(project_ids) > 1
-        with self.logs.group(f"forgot {len(found)} memories") if is_group else nullcontext():
+        with self.logs.group(f"forgot {format_count(len(found), 'memory')}") if is_group else nullcontext():
             if project_ids:
                 self.ltm.forget(project_ids)
             for record in others:

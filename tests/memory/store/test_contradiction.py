@@ -214,3 +214,13 @@ def test_a_variant_of_a_discovery_that_the_user_confirms_replaces_it(time: Time)
     time.memories.add(MemoryDraft(kind="fact", content=AT.format(8081)), by("user"))
     [record] = time.memories.records(KINDS)
     assert record.content == AT.format(8081) and not record.is_variant
+
+
+def test_variants_of_a_discovery_are_forgotten_with_it_and_one_undo_restores_both(time: Time) -> None:
+    stated = time.memories.add(MemoryDraft(kind="discovery", content=AT.format(8080)), by("user")).record
+    time.memories.add(MemoryDraft(kind="fact", content=AT.format(8081)), by("model"))
+    assert time.memories.forget(stated.id) == (stated,)
+    assert time.memories.records(KINDS) == ()
+    time.memories.undo()
+    assert len(time.memories.records(KINDS)) == 2
+    assert [variant.content for variant in time.memories.variants(stated.id)] == [AT.format(8081)]
