@@ -718,7 +718,7 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
         add(entry, "project", "archived")
     for scope, store in stores.items():
         for version in reversed(store.versions()):
-            if version.ends_memory and version.because != "undone":
+            if version.is_final and version.because != "undone":
                 add(version.record, scope, "archived")
     for note in memory.store.notes():
         add(note, "project", "live")

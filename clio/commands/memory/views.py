@@ -565,7 +565,7 @@ def _describe_end(version: Version) -> str:
     if version.until is None:
         return tr("others say") if _rank_validity(version) == 1 else ""
     ended = tr(_ENDED.get(version.because, version.because))
-    return f"{ended} {format_date(version.until)[:10]}" if version.ends_memory else ended
+    return f"{ended} {format_date(version.until)[:10]}" if version.is_final else ended
 
 
 def _make_version_data(version: Version) -> dict[str, Any]:

@@ -130,11 +130,11 @@ def read_corrections(text: str) -> Iterator[tuple[str, str]]:
     for language, part in list_foreign_texts(text):
         said = (one for one in read_statements(part, language) if one.kind == "correction")
         yield from ((one.content, one.quote) for one in said if not find_forget_requests(one.quote))
-    ends_memory = False
+    has_left = False
     for said in read_english_sentences(text, _MAX_CHARS):
-        if ends_memory and (read := _SOMEONE_DOES.match(said.text)):
+        if has_left and (read := _SOMEONE_DOES.match(said.text)):
             yield f"{read[0].rstrip(' .!')} instead", said.text  # "Fatou left. Bengt runs the reviews"
-        ends_memory = _SOMEONE_LEFT.match(said.text) is not None
+        has_left = _SOMEONE_LEFT.match(said.text) is not None
         if (correcting := _strip_correction(said.text, said.masked)) and not takes_back_last(said.text):
             yield correcting, said.text
 

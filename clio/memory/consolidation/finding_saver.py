@@ -144,7 +144,7 @@ class FindingSaver:
         gone = [
             (version.record, version.until)
             for version in memories.versions()
-            if version.ends_memory and version.because == "forgotten" and version.until is not None
+            if version.is_final and version.because == "forgotten" and version.until is not None
         ]
         restored: dict[str, float] = {}
         for log in dict.fromkeys((memories.logs.project, memories.logs.user)):

@@ -144,9 +144,7 @@ class TurnSelection:
         return tuple(chosen)
 
 
-def ask_model_about_turns(
-    turns: Sequence[TurnExcerpt], ask: AskModel, over: Callable[[], bool]
-) -> tuple[list[Finding], int]:
+def ask_about_turns(turns: Sequence[TurnExcerpt], ask: AskModel, over: Callable[[], bool]) -> tuple[list[Finding], int]:
     """Return what `read_answer` reads in a model's answer about the turns; nothing if `over` becomes true before.
 
     The request runs in its own thread, so that the run can end without waiting for the answer. Raises ProviderError if
@@ -578,7 +576,7 @@ class ConsolidationRun:
 
     def _ask_model(self, ask: AskModel) -> None:
         try:
-            findings, dropped = ask_model_about_turns(self._selection.turns, ask, self._is_over)
+            findings, dropped = ask_about_turns(self._selection.turns, ask, self._is_over)
         except ProviderError as error:
             self._errors.append(tr("the model was not asked what it finds: {error}", error=error))
             return
@@ -711,9 +709,8 @@ def copy_stores(folder: Path, user_folder: Path) -> Generator[tuple[Path, Path]]
     """
     with tempfile.TemporaryDirectory(prefix="clio-dry-run-") as name:
         there = (Path(name) / "project" / ".clio", Path(name) / "home")
-        for source, target, patterns in zip(
-            (folder, user_folder), there, (_PROJECT_PATTERNS, _USER_PATTERNS), strict=True
-        ):
+        folders = (folder, there[0], _PROJECT_PATTERNS), (user_folder, there[1], _USER_PATTERNS)
+        for source, target, patterns in folders:
             target.mkdir(parents=True)
             for path in (path for pattern in patterns for path in source.glob(pattern) if path.is_file()):
                 shutil.copyfile(path, target / path.name)

@@ -453,7 +453,7 @@ class DatabaseTypedStore(TypedStore):
         return tuple(id for id in ids if may_mean(wanted, id))
 
     def archived(self) -> tuple[MemoryRecord, ...]:
-        return tuple(one.record for one in self.formers() if one.ends_memory and one.because != "dropped")
+        return tuple(one.record for one in self.formers() if one.is_final and one.because != "dropped")
 
     def history(self, id: str) -> tuple[MemoryRecord, ...]:
         _, records = self._read_lineage(id)
@@ -489,7 +489,7 @@ class DatabaseTypedStore(TypedStore):
             )
             ended = self.read_formers("ids && %s", (ids,))
             formers += (one for one in ended if one.record.id in known and one not in formers)
-            records |= {one.record.id: one.record for one in ended if one.ends_memory and one.record.id not in records}
+            records |= {one.record.id: one.record for one in ended if one.is_final and one.record.id not in records}
             records |= {record.id: record for record in found}
             near = {record.id for record in found} | {one.record.id for one in ended}
             near |= {
@@ -509,7 +509,7 @@ class DatabaseTypedStore(TypedStore):
         if id in self._rows.records:
             return []
         formers = self.read_formers("ids && %s", ([id],))
-        return [one.record for one in formers if one.record.id == id and one.ends_memory]
+        return [one.record for one in formers if one.record.id == id and one.is_final]
 
     def has_archived(self, id: str) -> bool:
         """Return whether a memory is only in the archive."""

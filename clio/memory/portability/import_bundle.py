@@ -300,7 +300,7 @@ def _merge_memories(
     elsewhere = frozenset(setup.paths.open_typed("user" if scope == "project" else "project").index.records)
     with nullcontext() if setup.dry_run else store.changing():
         known, index = store.formers(), store.index
-        forgotten = {former.record.id for former in known if former.ends_memory}
+        forgotten = {former.record.id for former in known if former.is_final}
         merge = _RecordMerge(setup, index)
         # Oldest first, so that within a bundle a newer record supersedes an older one.
         for record in sorted(part.records, key=lambda record: (record.created, record.id)):

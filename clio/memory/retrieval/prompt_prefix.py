@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct, structs
 
 from clio.memory.store.ltm_codec import EVERYWHERE, LtmReader, normalize_rule_path
-from clio.memory.store.record import Freshness, Kind, MemoryRecord, ProjectMemories
+from clio.memory.store.record import Freshness, Kind, LtmMemories, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
 from clio.text.translation import Phrase, mark, tr_phrases
@@ -92,7 +92,7 @@ class Injected(Struct, frozen=True, kw_only=True):
 
 
 def make_knowledge_block(
-    knowledge: ProjectMemories,
+    knowledge: LtmMemories,
     freshness: Mapping[str, Freshness],
     source: str,
     cap_tokens: int = CAP_TOKENS,
@@ -135,13 +135,11 @@ def make_knowledge_block(
     )
 
 
-def list_block_memories(
-    knowledge: ProjectMemories, rules: Sequence[MemoryRecord] | None = None
-) -> tuple[MemoryRecord, ...]:
+def list_block_memories(memories: LtmMemories, rules: Sequence[MemoryRecord] | None = None) -> tuple[MemoryRecord, ...]:
     """Return the best memories of each kind in the order of the block, at most as many as `SECTIONS` allows."""
     found: list[MemoryRecord] = []
     for kind, _, limit in SECTIONS:
-        of_kind = list(rules) if kind == "rule" and rules is not None else sort_best_first(knowledge.of(kind))
+        of_kind = list(rules) if kind == "rule" and rules is not None else sort_best_first(memories.of(kind))
         found += of_kind[:limit]
     return tuple(found)
 
@@ -310,9 +308,7 @@ class MemoryChanges(Struct, frozen=True, kw_only=True):
     gone: tuple[MemoryRecord, ...] = ()
 
 
-def find_memory_changes(
-    before: ProjectMemories, now: ProjectMemories, shown: Collection[str] | None = None
-) -> MemoryChanges:
+def find_memory_changes(before: LtmMemories, now: LtmMemories, shown: Collection[str] | None = None) -> MemoryChanges:
     """Return what `now` says that `before` did not. A memory that was only confirmed is not news.
 
     shown: ids of the memories a model has seen; removals of others are not news. None means all.
@@ -382,8 +378,8 @@ class Briefing:
         self._source = source
         self._project = project
         self._start = start
-        self._knowledge_in_prompt: ProjectMemories | None = None  # the knowledge when the prompt was made
-        self._given_knowledge: ProjectMemories | None = None  # the knowledge the model has been given so far
+        self._knowledge_in_prompt: LtmMemories | None = None  # the knowledge when the prompt was made
+        self._given_knowledge: LtmMemories | None = None  # the knowledge the model has been given so far
         self._shown_ids: set[str] = set()  # ids of the memories the model has seen
         self._prompt: Injected | None = None
         self._news: Injected | None = None

@@ -465,7 +465,7 @@ class FormerVersion(Struct, frozen=True, kw_only=True):
     because: Because = "archived"
 
     @property
-    def ends_memory(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the memory itself ended, not only this version of it."""
         return ends_memory(self.because)
 

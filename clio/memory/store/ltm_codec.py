@@ -26,8 +26,8 @@ from clio.memory.store.record import (
     PROJECT_KINDS,
     Freshness,
     Kind,
+    LtmMemories,
     MemoryRecord,
-    ProjectMemories,
     Provenance,
 )
 from clio.storage.documents import check_version, make_corrupt_error, set_file_aside
@@ -577,10 +577,10 @@ class LtmDocument:
         """Return all objects that are memories, by kind."""
         return [(kind, raw) for kind in PROJECT_KINDS for raw in self.section(kind) if is_ltm_object(kind, raw)]
 
-    def knowledge(self) -> ProjectMemories:
+    def knowledge(self) -> LtmMemories:
         """Return all memories."""
         known = self.by_handle().items()
-        return ProjectMemories(entries=tuple(self._entry(kind, raw, handle) for handle, (kind, raw) in known))
+        return LtmMemories(entries=tuple(self._entry(kind, raw, handle) for handle, (kind, raw) in known))
 
     def by_handle(self) -> dict[str, tuple[Kind, Json]]:
         """Return the objects by id."""
@@ -765,9 +765,9 @@ class LtmReader:
         self.path = path
         self._team = team
         self._examples = ExampleFiles(project)
-        self._decoded: tuple[object, ProjectMemories] | None = None
+        self._decoded: tuple[object, LtmMemories] | None = None
 
-    def read(self) -> ProjectMemories:
+    def read(self) -> LtmMemories:
         """Return all memories, the same object if nothing changed. Invalid ones are skipped and stay in the file."""
         stamp = None if has_shared_memory(self.path.with_name(SHARED_NAME)) else get_stamp(self.path)
         # Shared memories depend on the time and on what the user trusts, too. A file changed a moment ago can be

@@ -400,7 +400,7 @@ class LongTermMemory(LtmReader):
             successors: id of a replaced memory → id of its successor, in this or another file.
         """
         with self.changing() as (document, now):
-            own = {entry.id for entry in self._select_own(document.knowledge().entries)}
+            own = {entry.id for entry in self._own(document.knowledge().entries)}
             leaving = {
                 old: End(because="superseded", successor=new)
                 for old, new in successors.items()
@@ -418,9 +418,7 @@ class LongTermMemory(LtmReader):
         """
         with nullcontext((self.document(), self._clock())) if dry_run else self.changing() as (document, now):
             entries = document.knowledge().entries
-            why = find_prunable(
-                self._select_own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence
-            )
+            why = find_prunable(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
             removed = tuple(entry for entry in entries if entry.id in why)
             if not dry_run:
                 document.metadata["last_pruned"] = now
@@ -542,7 +540,7 @@ class LongTermMemory(LtmReader):
             known = document.by_handle()
             return to_record(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
 
-    def _select_own(self, entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+    def _own(self, entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
         """Return the memories except those that other team members share."""
         return [entry for entry in entries if not entry.by or self.team.is_mine(entry.by)]
 

@@ -354,7 +354,7 @@ class MemoryDraft(Struct, frozen=True, kw_only=True):
         return MemoryRecord(id="", **fields)
 
 
-class ProjectMemories(Struct, frozen=True, kw_only=True):
+class LtmMemories(Struct, frozen=True, kw_only=True):
     """The memories of `ltm.json`, by kind, each in the order of the file."""
 
     entries: tuple[MemoryRecord, ...] = ()

@@ -247,7 +247,7 @@ class TypedStore:
         """Return the memories that were forgotten, compacted or replaced, in the order they ended."""
         known = self.index.records
         gone = [
-            one for one in self.formers() if one.ends_memory and one.because != "dropped" and one.record.id not in known
+            one for one in self.formers() if one.is_final and one.because != "dropped" and one.record.id not in known
         ]
         ended = [(one.ended or 0.0, one.record) for one in gone]
         ended += [(record.updated, record) for record in known.values() if not record.is_live]
@@ -259,12 +259,12 @@ class TypedStore:
     def ended_ids(self) -> frozenset[str]:
         """Return the ids of the memories that ended by a change that the log records."""
         formers = self.formers()
-        return frozenset(former.record.id for former in formers if former.ends_memory or former.because == "undone")
+        return frozenset(former.record.id for former in formers if former.is_final or former.because == "undone")
 
     def _lineage(self, id: str, formers: Iterable[FormerVersion]) -> tuple[MemoryRecord, ...]:
         from clio.memory.store.versions import find_lineage
 
-        gone = {former.record.id: former.record for former in formers if former.ends_memory}
+        gone = {former.record.id: former.record for former in formers if former.is_final}
         return find_lineage(id, gone | self.index.records)
 
     # Changes

@@ -266,14 +266,14 @@ class Version(Struct, frozen=True, kw_only=True):
     Attributes:
         since: in seconds since the epoch; 0.0 where the file does not say.
         because: why the version ended: a reason of the archive, "changed", "undone" or "superseded"; "" while it lasts.
-        ends_memory: whether the memory itself ended with it, and not only this version of it.
+        is_final: whether the memory itself ended with it, and not only this version of it.
     """
 
     record: MemoryRecord
     since: float
     until: float | None = None
     because: str = ""
-    ends_memory: bool = False
+    is_final: bool = False
 
 
 def records_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
@@ -321,7 +321,7 @@ def list_ltm_versions(document: LtmDocument, endings: Iterable[EndedVersion]) ->
             since=record.stated_since,
             until=one.ended,
             because=one.because,
-            ends_memory=ends_memory(one.because),
+            is_final=ends_memory(one.because),
         )
         for one in sorted(endings, key=lambda one: one.ended)
         if is_ltm_object(one.kind, one.entry) and (record := to_record(one.kind, one.entry, one.id))
@@ -343,11 +343,7 @@ def list_typed_versions(records: Iterable[MemoryRecord], formers: Iterable[Forme
         ended = former.ended or max(record.updated, record.accessed)
         past.append(
             Version(
-                record=record,
-                since=record.stated_since,
-                until=ended,
-                because=former.because,
-                ends_memory=former.ends_memory,
+                record=record, since=record.stated_since, until=ended, because=former.because, is_final=former.is_final
             )
             if record.is_live
             else _make_present_version(record)
@@ -448,7 +444,7 @@ def list_undone_removals(logged: Iterable[LoggedChange]) -> Iterator[MemoryChang
             end = one.change.ended.get(record.id)
             if end and not end.is_version and record.id not in later and ends_memory(end.because):
                 at, because = end.at or one.change.at, get_reason(end)
-                gone = Version(record=record, since=record.stated_since, until=at, because=because, ends_memory=True)
+                gone = Version(record=record, since=record.stated_since, until=at, because=because, is_final=True)
                 yield _make_change(gone, "archived", at)
                 yield _make_change(gone, "restored", one.undone_at)
 
@@ -493,10 +489,10 @@ def _list_changes(versions: Iterable[Version], replaced: Mapping[str, Sequence[V
         elif before is None:
             what = "learned"
         else:
-            what = "restored" if before.ends_memory or before.because == "superseded" else "changed"
+            what = "restored" if before.is_final or before.because == "superseded" else "changed"
         yield _make_change(version, what, version.since, before if what != "restored" else None)
-        if version.until is not None and (version.ends_memory or version.because == "undone"):
-            yield _make_change(version, "archived" if version.ends_memory else "undone", version.until)
+        if version.until is not None and (version.is_final or version.because == "undone"):
+            yield _make_change(version, "archived" if version.is_final else "undone", version.until)
         latest[record.id] = version
 
 

@@ -15,7 +15,7 @@ from clio.memory.consolidation.runner import (
     BUDGET_CHARS,
     TurnExcerpt,
     TurnSelection,
-    ask_model_about_turns,
+    ask_about_turns,
     prompt,
     read_answer,
     run_consolidation,
@@ -179,7 +179,7 @@ def test_no_text_in_a_turn_can_end_the_data_block(place: Place) -> None:
 
 def test_without_turns_nothing_is_asked() -> None:
     model = Model([])
-    assert ask_model_about_turns((), model, lambda: False) == ([], 0)
+    assert ask_about_turns((), model, lambda: False) == ([], 0)
     assert model.asked == []
 
 

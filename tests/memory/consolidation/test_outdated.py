@@ -84,7 +84,7 @@ def test_consolidation_archives_it_once_and_names_its_replacement(place: Place) 
     assert [one.content for one in knowledge(place).read().entries] == [NEW.content]
     [archived] = knowledge(place).archived()
     assert (archived.id, archived.superseded_by) == (old.id, new.id)
-    [ended] = [one for one in knowledge(place).versions() if one.ends_memory]
+    [ended] = [one for one in knowledge(place).versions() if one.is_final]
     assert (ended.record.id, ended.because) == (old.id, "superseded")
     assert place.sleep().superseded == 0
 

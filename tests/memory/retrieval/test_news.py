@@ -10,7 +10,7 @@ from clio.memory.retrieval.prompt_prefix import (
     find_memory_changes,
     make_changes_block,
 )
-from clio.memory.store.record import MemoryRecord, ProjectMemories, Provenance
+from clio.memory.store.record import LtmMemories, MemoryRecord, Provenance
 from clio.tokens import DEFAULT_RATIO, text_units
 from tests.support.wording import mentions
 
@@ -19,8 +19,8 @@ def entry(id: str, text: str = "", confirmed: float = 0.0) -> MemoryRecord:
     return MemoryRecord(kind="discovery", id=id, content=text or id, updated=confirmed, confidence=0.8)
 
 
-def knowledge(*entries: MemoryRecord) -> ProjectMemories:
-    return ProjectMemories(entries=entries)
+def knowledge(*entries: MemoryRecord) -> LtmMemories:
+    return LtmMemories(entries=entries)
 
 
 def test_new_changed_and_removed_entries_are_distinguished() -> None:

@@ -13,7 +13,7 @@ from clio.memory.retrieval.prompt_prefix import (
     make_knowledge_block,
     sort_best_first,
 )
-from clio.memory.store.record import PROJECT_KINDS, Freshness, MemoryRecord, ProjectMemories, Provenance
+from clio.memory.store.record import PROJECT_KINDS, Freshness, LtmMemories, MemoryRecord, Provenance
 from clio.tokens import DEFAULT_RATIO, text_units
 from tests.support.wording import mentions
 
@@ -25,7 +25,7 @@ def discovery(text: str, confidence: float = 0.9, confirmed: float = 0.0) -> Mem
 
 
 def test_the_block_of_the_prompt() -> None:
-    knowledge = ProjectMemories(
+    knowledge = LtmMemories(
         entries=(
             discovery("old", confirmed=DAY),
             discovery("new", confirmed=2 * DAY),
@@ -49,7 +49,7 @@ def test_the_block_of_the_prompt() -> None:
 
 
 def test_limits_and_the_closing_line() -> None:
-    knowledge = ProjectMemories(
+    knowledge = LtmMemories(
         entries=(
             *(discovery(f"fact {number:02}", confirmed=number * DAY) for number in range(40)),
             *(
@@ -82,7 +82,7 @@ def test_confidence_counts_and_fades_with_age() -> None:
 
 
 def block_of(*entries: MemoryRecord, cap_tokens: int = 3_000, **states: Freshness) -> Injected:
-    block = make_knowledge_block(ProjectMemories(entries=entries), states, "ltm.json", cap_tokens)
+    block = make_knowledge_block(LtmMemories(entries=entries), states, "ltm.json", cap_tokens)
     assert block is not None
     return block
 
@@ -131,11 +131,11 @@ def test_only_rules_that_apply_are_shown_and_the_others_are_counted() -> None:
         MemoryRecord(kind="rule", id=f"r-{number}", content=f"rule {number}", context="lib/", confidence=0.8)
         for number in range(3)
     ]
-    block = make_knowledge_block(ProjectMemories(entries=tuple(rules)), {}, "ltm.json", rules=rules[1:2])
+    block = make_knowledge_block(LtmMemories(entries=tuple(rules)), {}, "ltm.json", rules=rules[1:2])
     assert block is not None
     assert lines_of(block) == ["- lib/: rule 1"]
     assert (block.left_out, [item.reason for item in block.items]) == (2, ["applies to lib/"])
-    assert make_knowledge_block(ProjectMemories(entries=tuple(rules)), {}, "ltm.json", rules=[]) is None
+    assert make_knowledge_block(LtmMemories(entries=tuple(rules)), {}, "ltm.json", rules=[]) is None
 
 
 def test_changed_files_are_listed_briefly() -> None:
@@ -213,11 +213,11 @@ def test_a_small_window_keeps_the_best_entries() -> None:
         '10 more: memory_operations(operation="recall", query=…) finds them.'
     )
     assert block.left_out == 10
-    assert make_knowledge_block(ProjectMemories(entries=tuple(found)), {}, "ltm.json", 40) is None
+    assert make_knowledge_block(LtmMemories(entries=tuple(found)), {}, "ltm.json", 40) is None
 
 
 def test_shorter_tokens_leave_less_space() -> None:
-    knowledge = ProjectMemories(entries=tuple(discovery(f"{number:02} " + "x" * 80) for number in range(15)))
+    knowledge = LtmMemories(entries=tuple(discovery(f"{number:02} " + "x" * 80) for number in range(15)))
     whole, less = (make_knowledge_block(knowledge, {}, "ltm.json", 300, chars_per_token=ratio) for ratio in (4.0, 2.5))
     assert whole is not None and less is not None
     assert len(less.items) < len(whole.items)
@@ -232,7 +232,7 @@ def test_a_rule_does_not_fade() -> None:
 
 
 def test_each_line_is_accounted_for() -> None:
-    knowledge = ProjectMemories(entries=(discovery("new", confirmed=DAY), discovery("old")))
+    knowledge = LtmMemories(entries=(discovery("new", confirmed=DAY), discovery("old")))
     block = make_knowledge_block(knowledge, {}, "ltm.json")
     assert block is not None
     assert [item.entry.content for item in block.items] == ["new", "old"]
@@ -258,10 +258,10 @@ entries = st.builds(
 def test_the_cap_is_respected_and_every_entry_is_accounted_for(
     found: list[MemoryRecord], cap_tokens: int, chance: Random
 ) -> None:
-    knowledge = ProjectMemories(entries=tuple(found))
+    knowledge = LtmMemories(entries=tuple(found))
     block = make_knowledge_block(knowledge, {}, "ltm.json", cap_tokens)
     chance.shuffle(found)
-    assert block == make_knowledge_block(ProjectMemories(entries=tuple(found)), {}, "ltm.json", cap_tokens)
+    assert block == make_knowledge_block(LtmMemories(entries=tuple(found)), {}, "ltm.json", cap_tokens)
     if block is None:
         return
     lines = block.fragment.text.split("\n")
