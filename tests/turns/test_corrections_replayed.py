@@ -58,6 +58,10 @@ def facts(harness: Harness) -> list[str]:
         (("remember that the dailies go to Priya", "Not Priya. Marguerite."), ["the dailies go to Marguerite"]),
         (("remember that Dr. Haas approves the tables", "I asked around. Tables are approved by Dr. Nwosu."),
          ["Dr. Nwosu approves the tables"]),
+        (("remember that Anna works on billing", "remember that Jonas works on billing"),
+         ["Anna works on billing", "Jonas works on billing"]),
+        (("remember that Berlin has a gateway", "please note that Paris has a gateway"),
+         ["Berlin has a gateway", "Paris has a gateway"]),
         (("the api listens on 8080, the worker runs on node 20, and Ana owns billing",), None),
     ],
 )  # fmt: skip

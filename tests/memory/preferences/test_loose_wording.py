@@ -224,3 +224,31 @@ def test_opinions_that_are_to_be_remembered_are_preferences() -> None:
         ("preference", "short answers", True),
         ("dislike", "emojis", True),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("I love small pull requests", "small pull requests"),
+        ("i really like early returns", "early returns"),
+        ("I enjoy names without abbreviations", "names without abbreviations"),
+        ("I'm a fan of dataclasses", "dataclasses"),
+    ],
+)
+def test_a_liking_for_several_things_is_saved_at_once_as_a_dislike_is(text: str, content: str) -> None:
+    assert [(one.content, one.certain) for one in find_preferences(text)] == [(content, True)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I like both options", "I like Anna's results", "I like these tests", "I like option 2", "I love your tests"],
+)
+def test_a_liking_for_certain_things_is_not_saved_at_once(text: str) -> None:
+    assert not any(one.certain for one in find_preferences(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["I like how you did that", "I like how you fixed the parser", "I love how you named it"]
+)
+def test_praise_for_what_was_just_done_is_no_lasting_preference(text: str) -> None:
+    assert find_preferences(text) == ()
