@@ -57,6 +57,7 @@ from clio.memory.statement_reader import (
     find_family,
     find_implied,
     has_article,
+    has_one_subject,
     have_other_relation,
     have_other_roles,
     is_bound,
@@ -162,7 +163,11 @@ def _relate_sentences(old: str, new: str) -> Relation:
     if (
         relation == "supersedes"
         and not names_former
-        and (have_other_roles(*map(read_statement_words, (old, new))) or _is_other_property(old, new))
+        and (
+            have_other_roles(*map(read_statement_words, (old, new)))
+            or _is_other_property(old, new)
+            or (not one.predicate and _is_other_subject(old, new))
+        )
     ):
         return "different"
     is_addition = not names_former and _ADDITION.search(new) is not None
@@ -206,6 +211,16 @@ def _narrows(word: Word, text: str) -> bool:
     return _NARROWING.search(text[: word.start]) is not None or bool(
         behind and normalize_word(behind[1]) in _ATTRIBUTE_STEMS
     )
+
+
+def _is_other_subject(old: str, new: str) -> bool:
+    """Whether two statements say the same of two subjects, of which both may be true: "Berlin hat ein Gateway"."""
+    mine, theirs = read_statement_words(old), read_said_words(new)
+    if not mine.words or not theirs.words or has_one_subject(mine, theirs):
+        return False
+    firsts = mine.words[0], theirs.words[0]
+    are_first = all(len(one.text[: first.start].split()) < 2 for one, first in zip((mine, theirs), firsts, strict=True))
+    return are_first and not any(matches(firsts[0], word) for word in theirs.words)
 
 
 def _find_value(words: Sequence[Word], text: str, is_number: bool) -> list[Word]:

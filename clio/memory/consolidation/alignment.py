@@ -23,6 +23,7 @@ from clio.memory.statement_reader import (
     Words,
     find_family,
     has_article,
+    has_one_subject,
     have_other_relation,
     have_other_roles,
     is_bound,
@@ -212,6 +213,9 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
         return None  # "the parser uses Lark", "the parser is maintained by Ronny now"
     if has_subject and not (denied or theirs.is_corrected) and _has_other_predicate(mine, theirs, left, gone, new):
         return None
+    is_first = len(old[: gone[0].start].split()) < 2 and gone[0] is mine.words[0]
+    if has_subject and not denied and is_first and not has_one_subject(mine, theirs):
+        return None  # "Berlin has a gateway", "by the way, Paris has a gateway"
     if has_subject and gone[-1].form == "number" and is_bound(old) and not is_bound(sentence):
         return None  # "coverage must be above 90 percent", "coverage is 93 percent now"
     if gone[0].form == "cjk" and gone[0] is mine.words[0] and is_whole_needed:

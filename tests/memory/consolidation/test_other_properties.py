@@ -118,3 +118,41 @@ def test_the_value_of_the_clause_that_a_sentence_is_about_changes(old: str, said
 )
 def test_another_value_of_the_same_property_replaces_the_former_one(old: str, new: str) -> None:
     assert relate_statements(old, new) == "supersedes"
+
+
+@pytest.mark.parametrize(
+    ("old", "said"),
+    [
+        ("Berlin has a VPN gateway", "by the way, Paris has a VPN gateway"),
+        ("auth-service needs Redis", "fyi cart-service needs Redis"),
+        ("Anna works on billing", "Jonas works on billing now"),
+        ("test_login is flaky", "test_logout is flaky now"),
+        ("node 1 is full", "node 2 is full now"),
+        ("Safari is supported", "Firefox is supported now"),
+        ("Anna arbeitet an der Abrechnung", "Jonas arbeitet jetzt an der Abrechnung"),
+        ("Berlin hat ein Gateway", "Paris hat jetzt ein Gateway"),
+        ("Paul travaille sur la paie", "Léa travaille maintenant sur la paie"),
+        ("Ana trabaja en pagos", "Luis trabaja ahora en pagos"),
+    ],
+)
+def test_the_same_said_of_another_subject_replaces_nothing(old: str, said: str) -> None:
+    assert find_corrected_value(old, said) is None
+    assert relate_statements(old, said) != "supersedes"
+
+
+@pytest.mark.parametrize(
+    ("old", "said", "new"),
+    [
+        ("Anna works on billing", "no, Jonas works on billing", "Jonas"),
+        ("Anna betreut das Repo", "Bernd betreut jetzt das Repo", "Bernd"),
+        ("Sylvain anime la rétro", "désormais c'est Ophélie qui anime la rétro", "Ophélie"),
+        ("Fatou moderates the retro", "the retro is moderated by Lorenzo from now on", "Lorenzo"),
+        ("o Anselmo responde aos fornecedores", "quem responde aos fornecedores agora é a Jussara", "Jussara"),
+        ("a gente usa o trello pras tarefas", "migramos as tarefas pro linear", "linear"),
+    ],
+)
+def test_another_subject_replaces_one_that_was_wrong_or_whose_task_one_has_at_a_time(
+    old: str, said: str, new: str
+) -> None:
+    change = find_corrected_value(old, said)
+    assert change is not None and change.new.endswith(new)
