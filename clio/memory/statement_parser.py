@@ -22,6 +22,7 @@ from clio.memory.statement_reader import (
     CHANGE_PHRASES,
     CHANGE_VERBS,
     DAYS,
+    EXCLUSIVE_OWNERS,
     EXCLUSIVE_ROLES,
     FINAL_VERBS,
     GENERIC_TOOLS,
@@ -39,11 +40,13 @@ from clio.memory.statement_reader import (
     PREDICATE_GROUPS,
     PREPOSITIONS,
     REVOKED,
+    SHARED_STATES,
     SINGLE_VERBS,
     STOP_WORDS,
     SYNONYMS,
     TAILS,
     TOOL_NOUNS,
+    Words,
     find_base_verb,
     find_family,
 )
@@ -777,3 +780,28 @@ _UNITS = frozenset(
         "second seconds s minute minutes min hour hours h day days week weeks month months ms kb mb gb %".split(),
     )
 )
+
+
+_NAMES_ACTOR = re.compile(
+    r"\b(?:by(?! the way)|von|durch|par|por|what|who|wer|c['’]est|celle|celui|quien(?:es)?|quem)\b|由|によって", re.I
+)
+"""Words by which a sentence tells who does what is known: "it's Maëlle who runs the server now"."""
+_OTHER_SUBJECT = re.compile(r"\b(?:instead|no longer|took over|takes over)\b", re.I)
+_IS_THE = re.compile(r"\b(?:is|are) (?:the|our|my)\b", re.I)
+
+
+def has_one_subject(mine: Words, theirs: Words) -> bool:
+    """Whether what a statement says is true of one subject at a time, or a sentence says that its subject was wrong.
+
+    "Tom owns billing" is true of one person, and so is "Tom runs the audits" if somebody else runs them now. "Berlin
+    has a gateway" stays true beside "Paris has a gateway now".
+    """
+    if theirs.is_corrected or _OTHER_SUBJECT.search(theirs.text):
+        return True
+    both = mine, theirs
+    if any(one.has_noun or "owner" in one.relations or _NAMES_ACTOR.search(one.text) for one in both):
+        return True
+    if not {stem_word(word.text.casefold()) for word in mine.words}.isdisjoint(EXCLUSIVE_OWNERS):
+        return True
+    is_task = mine.words[0].form == "proper" and SHARED_STATES.isdisjoint(re.findall(r"\w+", mine.text.casefold()))
+    return (is_task and announces_change(theirs.text)) or _IS_THE.search(mine.text) is not None

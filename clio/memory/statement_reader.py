@@ -98,6 +98,8 @@ SOLE_OWNERS = _TABLES.word_set("sole_owners")
 """Verbs whose object has one subject at a time, even if no change is announced: "Tom owns billing"."""
 FINAL_VERBS = _TABLES.word_set("final_verbs")
 """German verbs, which end a subordinate clause: "dass der Server auf Port 80 lauscht"."""
+SHARED_STATES = _TABLES.word_set("shared_states")
+"""Verbs of what several people or things have or do at a time, as in "Berlin has a gateway", in their forms."""
 DUTIES = _TABLES.word_set("duties")
 """Duties that one person has at a time, whatever the verb: "Tom carries the pager"."""
 POSITIONS = _TABLES.word_set("positions")
@@ -817,25 +819,3 @@ def is_light(word: str) -> bool:
         or plain in tables.fillers
         or bool(tables.signs.fullmatch(plain) or tables.corrected.fullmatch(plain) or tables.leads.fullmatch(plain))
     )
-
-
-_NAMES_ACTOR = re.compile(
-    r"\b(?:by|von|durch|par|por|what|who|wer|c['’]est|celle|celui|quien(?:es)?|quem)\b|由|によって", re.I
-)
-"""Words by which a sentence tells who does what is known: "it's Maëlle who runs the server now"."""
-_OTHER_SUBJECT = re.compile(r"\b(?:instead|no longer|took over|takes over)\b", re.I)
-_IS_THE = re.compile(r"\b(?:is|are) (?:the|our|my)\b", re.I)
-
-
-def has_one_subject(mine: Words, theirs: Words) -> bool:
-    """Whether what a statement says is true of one subject at a time, or a sentence says that its subject was wrong.
-
-    "Tom owns billing" is true of one person; "Berlin has a gateway" stays true beside "Paris has a gateway now".
-    """
-    if theirs.is_corrected or _OTHER_SUBJECT.search(theirs.text) or word_tables().strong_lead.match(theirs.text):
-        return True
-    both = mine, theirs
-    if any(one.has_noun or "owner" in one.relations or _NAMES_ACTOR.search(one.text) for one in both):
-        return True
-    stems = {stem_word(word.text.casefold()) for word in mine.words}
-    return not stems.isdisjoint(EXCLUSIVE_OWNERS) or _IS_THE.search(mine.text) is not None

@@ -12,7 +12,7 @@ from itertools import pairwise
 from msgspec import Struct, structs
 
 from clio.memory.preferences.stated_preferences import is_order
-from clio.memory.statement_parser import normalize_word, parse_statement
+from clio.memory.statement_parser import has_one_subject, normalize_word, parse_statement
 from clio.memory.statement_reader import (
     ARTICLES,
     CJK,
@@ -23,7 +23,6 @@ from clio.memory.statement_reader import (
     Words,
     find_family,
     has_article,
-    has_one_subject,
     have_other_relation,
     have_other_roles,
     is_bound,
