@@ -11,7 +11,7 @@ request about anything else forgets nothing.
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -89,6 +89,8 @@ class _Rules(Struct, frozen=True, kw_only=True):
 
     Attributes:
         passing: searched anywhere; signs that a request is for the current task, conditional or a guess.
+        everything: searched anywhere; words for all that is in memory about something.
+        note: searched anywhere; words for notes.
         recurring: searched anywhere; signs of an event that happens again and again.
         not_yet: searched anywhere; signs that an event has not happened, or only somebody says so.
         at_last: words of a statement that an event has happened, which do not tell which.
@@ -98,6 +100,8 @@ class _Rules(Struct, frozen=True, kw_only=True):
     """
 
     passing: str
+    everything: str
+    note: str
     recurring: str
     not_yet: str
     at_last: str
@@ -124,6 +128,7 @@ class ForgetRequest(Struct, frozen=True, kw_only=True):
             without the clause after it.
         is_certain: whether its words can only mean memory.
         is_doubtful: whether the thing is named without an article, as in "forget lunch".
+        instead: what follows a statement and may say what holds now: "it's Ida".
     """
 
     kind: RequestKind
@@ -134,13 +139,24 @@ class ForgetRequest(Struct, frozen=True, kw_only=True):
     parts: tuple[str, ...] = ()
     is_certain: bool = False
     is_doubtful: bool = False
+    instead: str = ""
+
+    @property
+    def means_all(self) -> bool:
+        """Whether it is about everything that has its words."""
+        return self.kind != "stated" and bool(re.search(_load()[0].everything, self.quote, re.I))
+
+    @property
+    def means_note(self) -> bool:
+        """Whether it names a note."""
+        return self.kind == "named" and bool(re.search(_load()[0].note, self.quote, re.I))
 
 
 class _Reader:
     """Reads the requests of one language."""
 
     def __init__(self, phrases: _Phrases, rules: _Rules, *, divides_words: bool) -> None:
-        before, after = (r"(?:(?<!\w)|(?='))", r"(?!\w)") if divides_words else ("", "")
+        before, after = (r"(?:(?<!\w)|(?='))", r"(?!-?\w)") if divides_words else ("", "")
 
         def regex(field: str | tuple[str, ...], begin: str = "", end: str = "") -> re.Pattern[str]:
             words = field if isinstance(field, str) else "|".join(field)
@@ -220,7 +236,9 @@ class _Reader:
             stop = clauses[-1].start() if has_reason else len(text)
             is_more = bool(clauses) and not re.search(self._rules.restricted, masked[clauses[0].end() :], re.IGNORECASE)
             parts = (text[that.end() : clauses[0].start()],) if is_more else ()
-            return ForgetRequest(kind="stated", about=text[that.end() : stop], parts=parts, is_certain=not needs)
+            instead = text[clauses[0].end() :] if is_more else ""
+            about = text[that.end() : stop]
+            return ForgetRequest(kind="stated", about=about, parts=parts, is_certain=not needs, instead=instead)
         clause = None if is_whole else _CLAUSE.search(masked, start + 1)
         stop = clause.start() if clause else len(masked)
         rest = masked[clause.end() :].strip(_EDGES) if clause else ""
@@ -271,8 +289,9 @@ def _load() -> tuple[_Rules, tuple[_Reader, ...], re.Pattern[str]]:
     return rules, readers, re.compile(rules.passing, re.IGNORECASE)
 
 
-def find_forget_requests(text: str) -> list[ForgetRequest]:
-    """Return the requests of a message to forget something, in its order."""
+@lru_cache(maxsize=64)
+def find_forget_requests(text: str) -> tuple[ForgetRequest, ...]:
+    """Return the requests of a message to forget something, in its order. Cached."""
     sentences = read_own_sentences(re.sub(r"([。！？])(?=\S)", r"\1\n", text), MAX_SENTENCE)
     found: list[ForgetRequest] = []
     before = ""
@@ -284,7 +303,7 @@ def find_forget_requests(text: str) -> list[ForgetRequest]:
             about = before if read.kind == "pointing" else read.about
             found.append(structs.replace(read, about=about, quote=said.text, is_whole=len(sentences) == 1))
         before = _strip_ends(said.text)
-    return found
+    return tuple(found)
 
 
 def strip_ended_rule(text: str) -> str:

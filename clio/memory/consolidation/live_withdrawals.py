@@ -33,7 +33,7 @@ from clio.memory.consolidation.withdrawals import (
     widen_limit,
 )
 from clio.memory.preferences.own_sentences import read_own_sentences
-from clio.memory.store.record import SHORT_ID, MemoryRecord, Provenance, Replacement, shorten_content
+from clio.memory.store.record import KEYED_NOTE, SHORT_ID, MemoryRecord, Provenance, Replacement, shorten_content
 from clio.memory.store.typed_store import Scope
 from clio.memory.system import MemorySystem
 from clio.text.scoring import HARD_LIMIT_SCORE
@@ -275,7 +275,10 @@ def _take_back_named(
     memory: MemorySystem, known: Sequence[MemoryRecord], request: ForgetRequest, context: str
 ) -> Lifted | UnclearRequest | None:
     """Take back the only memory that a request names; None if it names none."""
-    texts = [as_stated(one) for one in known]
+    keyed = [one for one in memory.store.records((KEYED_NOTE,)) if one.key] if request.means_note else []
+    if any(is_meant(f"{one.key} {one.content}", request) for one in keyed):
+        known = keyed
+    texts = [f"{one.key} {as_stated(one)}" if one.key else as_stated(one) for one in known]
     records = [known[place] for place in list_named(texts, request)]
     if not records and request.parts and request.is_whole:
         parts = [list_named(texts, structs.replace(request, about=part)) for part in request.parts]
@@ -283,12 +286,15 @@ def _take_back_named(
         if records and all(len(part) < 2 for part in parts):
             return _take_back(memory, records, (), request.quote)
     held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
+    if 1 < len(records) <= MAX_LISTED and request.means_all:
+        return UnclearRequest(records=tuple(records), quote=request.quote)
     if len(records) > 1:
         return Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote)
     if records and needs_confirmation(request, records[0].content, context):
         return UnclearRequest(records=(records[0],), quote=request.quote)
     if records or held:
         return _take_back(memory, records, held, request.quote)
+    request = structs.replace(request, about=request.parts[0]) if request.parts else request
     partly = [one for one in known if is_part_meant(as_stated(one), request, is_preference=one.kind == "preference")]
     if len(partly) > 1:
         return Lifted(candidates=tuple(partly[:MAX_LISTED]), quote=request.quote)
