@@ -52,7 +52,10 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.preference_commands import save_preference
 from clio.errors import ClioError, UsageError, UserError
+from clio.memory.consolidation.corrections import read_corrections
+from clio.memory.consolidation.forget_requests import find_forget_requests
 from clio.memory.consolidation.learner import find_statements, save_statements
+from clio.memory.consolidation.live_withdrawals import Lifted, MessageBefore, forget_requested
 from clio.memory.preferences.foreign_statements import detect_language
 from clio.memory.preferences.preferences import stance_of
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference
@@ -92,9 +95,12 @@ def remember_text(ctx: CommandContext, argument: str) -> CommandResult:
     name = asked or "note"
     scope = parse_scope(given.get_single("--scope"))
     if name == "auto":
-        if (saved := _save_stated(ctx, given.text, scope)) is not None:
-            return saved
+        if (done := _forget_requested(ctx, given.text) or _save_stated(ctx, given.text, scope)) is not None:
+            return done
         name = "fact"
+        # "actually Ida is the release manager"
+        correcting = next((text for text, quote in read_corrections(given.text) if quote == given.text), "")
+        given = structs.replace(given, text=correcting or given.text)
     kind = _parse_type(name)
     if kind == "preference":
         return _add_preference(ctx, given, scope or "user")
@@ -286,6 +292,16 @@ def make_memory_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
 
 _MANY_OTHER_WORDS = 3
 """Number of words beside a preference or limit from which a text states something else, too."""
+
+
+def _forget_requested(ctx: CommandContext, text: str) -> CommandResult | None:
+    """Forget what a text asks to forget, as if it were a message; None if it asks for nothing."""
+    if not any(one.is_whole and one.kind != "pointing" for one in find_forget_requests(text)):
+        return None
+    done = forget_requested(ctx.memory, text, make_user_provenance(ctx).session, "", MessageBefore(), ())
+    gone = [record.id for one in done if isinstance(one, Lifted) for record in one.records]
+    lines = "\n".join(filter(None, (one.describe() for one in done)))
+    return CommandResult(text=lines, data={"action": "forgotten", "memories": gone}) if lines else None
 
 
 def _save_stated(ctx: CommandContext, text: str, scope: Scope | None) -> CommandResult | None:
