@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 
 from clio.errors import ProviderError
 from clio.memory.statement_parser import announces_change
+from clio.memory.statement_reader import split_clauses
 from clio.memory.statement_relation import (
     Relation,
     differ_in_numbers,
@@ -130,6 +131,12 @@ def is_successor(old: str, new: str) -> bool:
     )
 
 
+def _contradicts_clause(old: str, new: str) -> bool:
+    """Return whether a text gives another value to the subject of one of several clauses of an earlier text."""
+    clauses = [old[slice(*span)] for span in split_clauses(old)]
+    return len(clauses) > 1 and any(len(one.split()) > 2 and is_successor(one, new) for one in clauses)
+
+
 def is_overruling(new: MemoryRecord, known: MemoryRecord, now: float) -> bool:
     """Return whether a new statement replaces a known one."""
     if known.trust == TRUST["user"]:
@@ -215,10 +222,12 @@ def find_nearest_memory(index: MemoryIndex, new: MemoryRecord) -> NearestMemory 
         if old.id == new.id:
             continue
         similarity = compute_jaccard(extract_distinctive_words(old.content), words)
+        is_of_model = old.is_stated_by_user and not new.is_stated_by_user
+        is_against = is_of_model and _contradicts_clause(old.content, new.content)
         is_unlike = words and similarity < _MIN_SIMILARITY and not is_change and old not in numbered
-        if is_unlike and not says_same(old.content, new.content):
+        if is_unlike and not (is_against or says_same(old.content, new.content)):
             continue
-        relation = compare_texts(old.content, new.content)
+        relation = "supersedes" if is_against else compare_texts(old.content, new.content)
         if relation != "different":
             found.append(NearestMemory(record=old, relation=relation, similarity=similarity))
     best = max(found, key=lambda one: (_PRECEDENCE[one.relation], one.similarity, one.record.updated), default=None)

@@ -224,3 +224,19 @@ def test_variants_of_a_discovery_are_forgotten_with_it_and_one_undo_restores_bot
     time.memories.undo()
     assert len(time.memories.records(KINDS)) == 2
     assert [variant.content for variant in time.memories.variants(stated.id)] == [AT.format(8081)]
+
+
+LONG = "the rota is in docs/oncall.md, the release manager is Jonas and releases go out on Tuesdays"
+
+
+@pytest.mark.parametrize("said", ["releases go out on Thursdays", "the release manager is Ida"])
+def test_what_the_model_says_against_a_clause_of_the_user_is_a_variant(time: Time, said: str) -> None:
+    time.say(LONG, "user")
+    done = time.say(said, "model")
+    assert (done.action, done.other and done.other.content) == ("variant", LONG)
+
+
+@pytest.mark.parametrize("said", ["releases need two approvals", "the retro is on Thursdays"])
+def test_what_the_model_says_of_something_else_stays_beside_it(time: Time, said: str) -> None:
+    time.say(LONG, "user")
+    assert time.say(said, "model").action == "new"
