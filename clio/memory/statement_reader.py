@@ -206,7 +206,7 @@ class WordTables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
             "take", "need" or "last" 4 minutes.
         synonyms: families of words with one meaning.
         clefts: words that move a value to the beginning: "8787 is what the relay uses".
-        sources: phrases that say where the user knows it from.
+        sources: phrases that say where the user knows it from, or when it happened.
         dropped_starts: the first words of clauses that say since when it is so.
         limiting_starts: the first words of clauses that limit what a sentence says.
         doubts: searched anywhere; a sentence with one of them says nothing for certain.
@@ -216,6 +216,7 @@ class WordTables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         remarks: clauses about how the user learned of it.
         denied, denied_before: words before and behind a value that no longer holds.
         denials: words before a value that does not hold if the sentence gives another one.
+        bounds: words that say how large something may be.
     """
 
     linking: WordSet
@@ -249,6 +250,7 @@ class WordTables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     denied: re.Pattern[str]
     denied_before: re.Pattern[str]
     denials: re.Pattern[str]
+    bounds: re.Pattern[str]
 
     @cached_property
     def lead(self) -> re.Pattern[str]:
@@ -503,7 +505,7 @@ def _read_said(sentence: str, text: str, is_corrected: bool, denied_values: Sequ
     is_signed = is_corrected or is_change or bool(sources)
     first = next(iter(text.split()), "")
     text = tables.fillers_cjk.sub(lambda found: "，" * len(found[0]), text)
-    for pattern in (tables.denied, tables.corrected, tables.signs, tables.denied_before):
+    for pattern in (tables.denied, tables.denied_before, tables.corrected, tables.signs):
         text = pattern.sub(_blank, text)
     words = _read_words(text, sentence, tables.fillers)
     plain = text
@@ -768,17 +770,9 @@ def _is_state(words: Sequence[Word]) -> bool:
     )
 
 
-_BOUND = re.compile(
-    r"\b(?:above|below|over|under|at (?:least|most)|max(?:imum)?|min(?:imum)?|up to|(?:more|less|fewer) than|limit"
-    r"|mindestens|höchstens|maximal|minimal|über|unter|au (?:moins|plus)|al menos|como (?:máximo|mínimo)|pelo menos"
-    r"|no (?:máximo|mínimo))\b|至少|最多|不超过|以上|以下|以内",
-    re.I,
-)
-
-
 def is_bound(text: str) -> bool:
     """Whether a statement says how large something may be, and not how large it is."""
-    return _BOUND.search(text) is not None
+    return word_tables().bounds.search(text) is not None
 
 
 def is_generic(word: Word) -> bool:

@@ -63,7 +63,7 @@ def search_all_memory(memory: MemorySystem, call: MemoryCall, session: str) -> T
     found = structs.replace(found, hits=_select_hits(found.hits, authors))
     text = render_unified_answer(found, scores=call.scores, authors=authors) + memory_answers.name_forgotten(memory)
     if not found.hits and at is None:
-        text += memory_answers.list_kind(memory, call) or memory_answers.list_partial_matches(memory, call.query)
+        text += memory_answers.list_partial_matches(memory, call.query)
     return ToolOutput(
         text=text, summary=tr("{count} found", count=len(found.hits)) if found.hits else tr("nothing found")
     )

@@ -1,6 +1,5 @@
 """Results of memory_operations for notes, project memory and typed memories."""
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol, cast
@@ -13,7 +12,6 @@ from clio.memory.retrieval.prompt_prefix import is_outside_project
 from clio.memory.store.memory_index import Ranked
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
-    ALL_KINDS,
     NOTED_BY_MODEL,
     PROGRESS_KEY,
     PROJECT_KINDS,
@@ -26,7 +24,6 @@ from clio.memory.store.record import (
     Saved,
     check_content,
     check_type,
-    find_kind,
     get_short_id,
     is_lasting,
 )
@@ -525,7 +522,6 @@ UNDO_HINT = "It is in the archive; the user can restore it with /memory undo."
 _SHOWN_MEMORIES = 60
 _LEAST_CHARS, _MOST_CHARS, _ALL_CHARS = 200, 2_000, 12_000
 _OLD_CHARS = 200
-_LISTED_OF_KIND = 10
 _PARTIAL_MATCHES = 4
 _REMOVED_SHOWN, _REMOVED_CHARS = 3, 80
 
@@ -589,7 +585,7 @@ def recall_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     else:
         found = memory.store.recall("", call.limit, call.type)
     if not found:
-        text = _describe_no_match(memory.store, call) + list_kind(memory, call) + name_forgotten(memory)
+        text = _describe_no_match(memory.store, call) + name_forgotten(memory)
         return ToolOutput(text=text, summary=tr("nothing found"))
     return ToolOutput(text=render_recalled(memory, found), summary=tr("{count:,} found", count=len(found)))
 
@@ -783,21 +779,6 @@ def _describe_no_match(store: MemoryStore, call: MemoryCall) -> str:
         f"No memory{kind}{reason}, of {format_count(total, 'memory')}; recall without type searches all kinds, "
         "search_sessions earlier sessions."
     )
-
-
-def list_kind(memory: MemorySystem, call: MemoryCall) -> str:
-    """Return the newest memories of the kind that a call without a match asks for or names; "" if it names none.
-
-    "What do you know about me?" leads to queries such as "user preferences", whose words no preference has.
-    """
-    named = (call.kind, call.type, *re.findall(r"\w+", call.query))
-    kind = next(filter(None, (find_kind(name, ALL_KINDS) for name in named if name)), None)
-    found = memory.store.records((kind,), with_notes=False) if kind else ()
-    newest = sorted(found, key=lambda record: -record.updated)[:_LISTED_OF_KIND]
-    if not newest:
-        return ""
-    heading = f"\nThe newest memories of the kind {kind}:" if len(found) > len(newest) else f"\nAll of the kind {kind}:"
-    return "\n".join((heading, *(f"- {describe_memory(record)}" for record in newest)))
 
 
 def list_partial_matches(memory: MemorySystem, query: str) -> str:

@@ -482,17 +482,11 @@ def is_writing(call: MemoryCall) -> bool:
     return call.operation in WRITING_OPERATIONS or (call.operation == "prune_ltm" and call.dry_run is False)
 
 
-_LOOKUPS = frozenset("get read find query lookup look_up show fetch load".split())
-"""Operations that models invent for recall; as text "get" is most like "forget"."""
-
-
 def _parse_operation(text: str) -> MemoryOperation:
     name_asked = re.sub(r"[\s-]+", "_", text.strip().casefold())
     name_asked = name_asked if name_asked in MEMORY_OPERATIONS else name_asked.removeprefix("get_")
     if name_asked in MEMORY_OPERATIONS:
         return name_asked
-    if name_asked in _LOOKUPS:
-        raise WrongArguments(f"memory_operations has no operation {text!r}", "did you mean recall?")
     near = [name for name in LISTED_OPERATIONS if name_asked and (name_asked in name or name in name_asked)]
     near += [name for name in difflib.get_close_matches(name_asked, LISTED_OPERATIONS, n=3) if name not in near]
     if not near:

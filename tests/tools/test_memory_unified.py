@@ -4,12 +4,10 @@ import asyncio
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from clio.errors import ToolRetry
 from clio.tools.memory import MemoryTool
-from clio.tools.memory_call import parse_memory_call
 from clio.tools.schemas import MemoryArgs
 from tests.memory.retrieval.support import Home
 
@@ -63,28 +61,3 @@ def test_a_query_about_several_things_names_memories_that_share_a_word(home: Hom
     assert answer.startswith("No memory matches that.")
     assert "backups run at 4 am" in answer and "Lea" not in answer
     assert asked(home, query="printer holidays", layer="L1") == "No memory matches that."
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        {"query": "preferences", "kind": "preference"},
-        {"query": "user preferences"},
-        {"query": "Mara preferences user"},
-        {"query": "everything", "kind": "preference", "layer": "L1"},
-    ],
-)
-def test_a_call_that_only_names_a_kind_lists_that_kind(home: Home, call: dict[str, str]) -> None:
-    answer = asked(home, **call)
-    assert "of the kind preference:" in answer and "never restart the gateway by hand" in answer
-    assert "two nodes" not in answer
-
-
-def test_a_query_that_finds_something_lists_no_kind(home: Home) -> None:
-    assert "of the kind" not in asked(home, query="preferences about the gateway")
-
-
-@pytest.mark.parametrize("operation", ["get", "find", "read", "lookup"])
-def test_an_unknown_operation_to_look_something_up_suggests_recall(operation: str) -> None:
-    with pytest.raises(ToolRetry, match=r"did you mean recall\?"):
-        parse_memory_call(msgspec.convert({"operation": operation}, MemoryArgs))

@@ -121,18 +121,3 @@ def test_a_found_message_whose_memory_was_replaced_since_says_so(make_harness: M
         await harness.app.close()
 
     asyncio.run(run())
-
-
-def test_a_removed_dislike_is_told_with_what_it_was(make_harness: MakeHarness) -> None:
-    harness = make_harness([text("Ok.")] * 3)
-
-    async def run() -> None:
-        await harness.turn("I hate mocks.")
-        await harness.turn("hello")
-        [record] = [one for one in harness.app.memory.store.records() if one.kind == "preference"]
-        harness.app.memory.store.forget(record.id)
-        await harness.turn("hello again")
-        assert "withdrawn: mocks (disliked" in last_words(harness)
-        await harness.app.close()
-
-    asyncio.run(run())

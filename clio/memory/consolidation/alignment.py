@@ -7,7 +7,7 @@ same form: a value has changed. A sentence with any other word is about somethin
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import compress, pairwise, product
 
 from msgspec import Struct, structs
 
@@ -67,6 +67,7 @@ class ValueChange(Struct, frozen=True, kw_only=True):
         is_close: whether the former value was wrong, and both are of a form that few values have: a time, a version, a
             name, a unit.
         is_stated: whether it states the whole subject with another value, and nothing announces a change.
+        within: start and end of the only clause of the statement that changes; None if all do.
     """
 
     old: str
@@ -75,6 +76,7 @@ class ValueChange(Struct, frozen=True, kw_only=True):
     shared: int = 1
     is_stated: bool = False
     is_close: bool = False
+    within: tuple[int, int] | None = None
 
     @property
     def is_alike(self) -> bool:
@@ -91,13 +93,19 @@ class ValueChange(Struct, frozen=True, kw_only=True):
     def apply(self, statement: str) -> str:
         """Return the earlier statement with the new value; where it names the new value too, both change places."""
         old = self.old
-        longer = re.search(rf"(?<![\w./:-]){re.escape(old)}(?P<rest>\.[\w.-]*\w)", statement, re.I)
+        start, end = self.within or (0, len(statement))
+        end = remark.end() if (remark := re.compile(r" \([^()]*\)").match(statement, end)) else end
+        clause = statement[start:end]
+        longer = re.search(rf"(?<![\w./:-]){re.escape(old)}(?P<rest>\.[\w.-]*\w)", clause, re.I)
         if longer and self.new.casefold().endswith(longer["rest"].casefold()):
             old += longer["rest"]  # "forget vpn1, it's vpn3.acme.dev now" is about "vpn1.acme.dev"
         values = {old.casefold(): self.new, self.new.casefold(): old}
         either = "|".join(re.escape(value) for value in (old, self.new))
-        pattern = re.compile(rf"(?<![a-zA-Z0-9_./:-])(?:{either})(?![a-zA-Z0-9_/])", re.I)
-        return pattern.sub(lambda found: values[found[0].casefold()], statement)
+        # "900 seconds (raised 2026-12-01)": the date is that of the former value
+        dated = r"(?P<unit>[^,;()]{0,20}) \([^()]*\b(?:19|20)\d\d\b[^()]*\)"
+        pattern = re.compile(rf"(?<![a-zA-Z0-9_./:-])(?P<value>{either})(?![a-zA-Z0-9_/])(?:{dated})?", re.I)
+        changed = pattern.sub(lambda found: values[found["value"].casefold()] + (found["unit"] or ""), clause)
+        return statement[:start] + changed + statement[end:]
 
 
 def align(old: str, sentence: str) -> ValueChange | None:
@@ -117,12 +125,37 @@ def align(old: str, sentence: str) -> ValueChange | None:
         return None
     if not said.is_signed and ("past" in said.moods or word_tables().past.search(said.text)):
         return None
-    mine = _select_clause(mine, said)
-    if (found := _align_words(mine, said, is_denial=is_denial)) is not None:
-        return found
-    readings = (_align_words(mine, words, is_denial=is_denial) for words in _read_clauses(said))
-    # "I gave you the wrong name, it is options.toml": rather a name than a word that could be a verb
-    return max(filter(None, readings), key=lambda one: (one.shared, not one.new.isalpha()), default=None)
+    mine, within = select_clause(mine, said)
+    found = _align_words(mine, said, is_denial=is_denial)
+    if found is None:
+        readings = (_align_words(mine, words, is_denial=is_denial) for words in _read_clauses(said))
+        # "I gave you the wrong name, it is options.toml": rather a name than a word that could be a verb
+        found = max(filter(None, readings), key=lambda one: (one.shared, not one.new.isalpha()), default=None)
+    if found is None or within:
+        return found and structs.replace(found, within=within)
+    return _divide_list(old, said, found)
+
+
+_JOINT = re.compile(r"\s*,\s+(?:(?:and|und|et|y|e)\s+)?|\s+(?:and|und|et|y|e)\s+")
+
+
+def _divide_list(old: str, said: Words, change: ValueChange) -> ValueChange:
+    """Return the change for those of several things that the sentence names, if it gives them another owner.
+
+    Of "Sam owns tracking and billing", "Lena took over tracking" leaves Sam what it does not name.
+    """
+    if not old.startswith(f"{change.old} ") or not old[:1].isupper():
+        return change
+    tokens = old.removeprefix(change.old).rstrip(".").split()
+    length = next((at for at, token in enumerate(tokens) if at and not is_light(token)), len(tokens))
+    verb, things = " ".join(tokens[:length]), " ".join(tokens[length:])
+    parts = _JOINT.split(things)
+    named = [any(matches(*pair) for pair in product(read_statement_words(part).words, said.words)) for part in parts]
+    if len(set(named)) == 1:
+        return change
+    joint = _JOINT.findall(things)[-1]
+    mine, theirs = (joint.join(compress(parts, kept)) for kept in ([not one for one in named], named))
+    return structs.replace(change, old=old, new=f"{change.new} {verb} {theirs}{joint}{change.old} {verb} {mine}")
 
 
 def list_statements(words: Words) -> list[list[Word]]:
@@ -133,17 +166,22 @@ def list_statements(words: Words) -> list[list[Word]]:
     return clauses if len(clauses) > 1 and all(len(clause) > 1 for clause in clauses) else []
 
 
-def _select_clause(mine: Words, said: Words) -> Words:
-    """Return the only clause of a statement that has the sentence's first known word; else the whole statement.
+def select_clause(mine: Words, said: Words) -> tuple[Words, tuple[int, int] | None]:
+    """Return the only clause of a statement that has the sentence's first known word, and its place; else all of it.
 
-    "Billing moved to Postgres 16" changes the second clause of "orders uses Postgres 15, billing uses MySQL 8".
+    "Billing moved to Postgres 16" changes the second clause of "orders uses Postgres 15, billing uses MySQL 8". If
+    several have this word, the one with most known words.
     """
-    clauses = list_statements(mine)
     first = next((word for word in said.words if any(matches(one, word) for one in mine.words)), None)
-    if not clauses or first is None:
-        return mine
-    about = [clause for clause in clauses if any(matches(one, first) for one in clause)]
-    return structs.replace(mine, words=tuple(about[0])) if len(about) == 1 else mine
+    if first is None or not list_statements(mine):
+        return mine, None
+    about: list[tuple[int, tuple[Word, ...], tuple[int, int]]] = []
+    for begin, stop in split_clauses(mine.text):
+        words = tuple(word for word in mine.words if begin <= word.start < stop)
+        if any(matches(one, first) for one in words):
+            about.append((sum(any(matches(one, word) for one in words) for word in said.words), words, (begin, stop)))
+    closest = [one for one in about if one[0] == max(count for count, *_ in about)]
+    return (structs.replace(mine, words=closest[0][1]), closest[0][2]) if len(closest) == 1 else (mine, None)
 
 
 def _read_denial_of(statement: str, sentence: str) -> Words | None:
@@ -187,6 +225,10 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
         # "I prefer spaces over tabs now" of "prefer tabs over spaces": both change places.
         new = [word for word in theirs.words if not word.is_denied]
         new = new if len(new) == 1 and new[0].form == denied[0].form else []
+    if not new and not denied and theirs.is_signed and mine.words and theirs.words:
+        last, known = theirs.words[-1], mine.words[-1]
+        if last.text != known.text and _follow_same_word(mine, known, theirs, last):
+            new, left = [last], [*left, known]  # "make verify", "make check"
     if new and any(word.form == "cjk" for word in new):
         new = _fill_chunk(new, theirs.words)
     if not new or not _is_phrase(new, sentence):
@@ -215,7 +257,7 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     is_first = len(old[: gone[0].start].split()) < 2 and gone[0] is mine.words[0]
     if has_subject and not denied and is_first and not has_one_subject(mine, theirs):
         return None  # "Berlin has a gateway", "by the way, Paris has a gateway"
-    if has_subject and gone[-1].form == "number" and is_bound(old) and not is_bound(sentence):
+    if new[0] is not theirs.words[0] and gone[-1].form == "number" and is_bound(old) and not is_bound(sentence):
         return None  # "coverage must be above 90 percent", "coverage is 93 percent now"
     if gone[0].form == "cjk" and gone[0] is mine.words[0] and is_whole_needed:
         return None  # "短信走阿里云", "邮件走阿里云": two subjects
@@ -231,6 +273,9 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     if is_whole_needed and not (repeated and all(word in gone or is_generic(word) for word in left)):
         return None
     spans = [(gone[0].start, gone[-1].end), (new[0].start, new[-1].end)]
+    if sentence[slice(*spans[1])] in old and _follow_same_word(mine, gone[0], theirs, new[0]):
+        # "make ship" and "make deploy": "we deploy with" stays
+        spans = [(text.rfind(" ", 0, at - 1) + 1, end) for text, (at, end) in zip((old, sentence), spans, strict=True)]
     units = [text[word.end : word.whole].strip() for text, word in ((old, gone[-1]), (sentence, new[-1]))]
     if all(units) and units[0] != units[1]:
         spans = [(gone[0].start, gone[-1].whole), (new[0].start, new[-1].whole)]  # "3 minutes" and "5 seconds"
@@ -496,7 +541,10 @@ def _find_gone(old: Words, left: Sequence[Word], new: Sequence[Word], said: Word
     family = find_family("-".join(word.text.casefold() for word in new)) or _find_word_family(new[-1])
     alike = [[word] for word in left if family and _find_word_family(word) == family]
     if len(alike) == 1:
-        return alike[0]
+        # "GitHub Actions" and "Postgres 15", whose places "GitLab" and "MySQL" take
+        forms = {"proper", "name"} if new[-1].form in ("number", "version") else {"proper", "name", "number", "version"}
+        names = [word for word in left if word.form in forms and not word.unit]
+        return next((one for one in _list_phrases(old.words, names) if alike[0][0] in one), alike[0])
     forms = [_get_phrase_form(phrase) for phrase in phrases]
     if form in ("name", "proper"):
         same = [
@@ -544,6 +592,10 @@ def _find_last(old: Words, phrases: Sequence[list[Word]], new: Sequence[Word], s
     same = [one for one in phrases if _follow_same_word(old, one[0], said, new[0])]
     if len(same) == 1 and said.is_signed:
         return same[0]  # "we deploy with make ship", "make release now"
+    if said.is_corrected and [*new, said.words[-1]] == [*said.words]:
+        ends = [one.start - 1 for one in old.words if matches(said.words[-1], one)]
+        same = [one for one in phrases if one[-1].end in ends]
+        return same[0] if len(same) == 1 else []  # "I prefer single quotes", "no wait, double quotes"
     if not phrases or phrases[-1][-1] is not old.words[-1] or not said.is_signed:
         return []
     last = phrases[-1]

@@ -63,10 +63,7 @@ _NOT_LASTING = _CORRECTIONS.pattern("not_lasting")
 _SINCE = _CORRECTIONS.pattern("since")
 _POINTING = _CORRECTIONS.pattern("pointing")
 _TAIL = _CORRECTIONS.pattern("tail")
-_SOMEONE_LEFT = re.compile(
-    r"[A-Z][\w-]+ (?:(?:has|have) )?(?:left|quit|retired|resigned|moved on|is leaving|is gone|changed teams?"
-    r"|no longer works? (?:here|for us|with us))\b(?!.*\b(?:a|the) (?:comment|message|note|review|bug)\b)"
-)
+_SOMEONE_LEFT = _CORRECTIONS.pattern("someone_left")
 _SOMEONE_DOES = re.compile(r"[A-Z][\w-]+ (?!and\b)[a-z]+s .+")
 _USED_TO = re.compile(r"\bused to\b", re.I)
 _USED_TO_AND_NOW = re.compile(r"\(.*\bused to\b|[,;].*\bused to\b|\bused to\b.*[,;–—]\s*\S", re.I)
@@ -248,7 +245,7 @@ def _list_readings(one: Correction) -> Iterator[Correction]:
     yield one
     parts = _CLAUSE_END.split(one.text)
     for part in parts if len(parts) > 1 else ():
-        if len(part.split()) > 2 and announces_change(part):
+        if len(part.split()) > 2 and announces_change(part) and not _SOMEONE_LEFT.match(part):
             yield structs.replace(one, text=part)
 
 

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.memory.consolidation.alignment import ValueChange
 from clio.memory.consolidation.corrections import (
@@ -19,7 +19,7 @@ from clio.memory.consolidation.corrections import (
     match_corrections,
     read_corrections,
 )
-from clio.memory.consolidation.forget_requests import takes_back_last
+from clio.memory.consolidation.forget_requests import find_forget_requests, is_part_meant, takes_back_last
 from clio.memory.consolidation.live_withdrawals import MAX_LISTED, get_session, list_preferences
 from clio.memory.consolidation.stated_facts import read_correctable_statements
 from clio.memory.consolidation.value_corrections import (
@@ -291,10 +291,24 @@ def correct_values(
 
 def _find_changes(content: str, sentence: str) -> list[ValueChange]:
     """Return the value of a memory that a sentence replaces, or of each of its statements if that is not clear."""
-    if change := find_corrected_value(content, sentence):
+    if change := find_corrected_value(content, sentence) or _find_instead(content, sentence):
         return [change]
-    parts = [content[start:end] for start, end in split_clauses(content)]
-    return [change for part in parts[1:] and parts if (change := find_corrected_value(part, sentence))]
+    parts = split_clauses(content)
+    return [
+        structs.replace(change, within=part)
+        for part in parts[1:] and parts
+        if (change := find_corrected_value(content[slice(*part)], sentence))
+    ]
+
+
+def _find_instead(statement: str, sentence: str) -> ValueChange | None:
+    """Return the value that a request to forget a statement gives instead: "forget that Jo is the lead, it's Ida"."""
+    for request in find_forget_requests(sentence):
+        stated = structs.replace(request, about="".join(request.parts))
+        if request.instead and is_part_meant(statement, stated, is_preference=False):
+            change = find_corrected_value(statement, f"no, {request.instead}")
+            return change and structs.replace(change, is_named=True)
+    return None
 
 
 def _read_new_values(text: str) -> list[str]:
@@ -384,7 +398,7 @@ def find_corrected_statements(text: str, before: Sequence[Message], also: str = 
         changed: dict[str, tuple[str, AssertedBy]] = {
             change.apply(statement): (statement, author)
             for statement, author in authors.items()
-            if (change := find_corrected_value(statement, sentence))
+            if (change := find_corrected_value(statement, sentence) or _find_instead(statement, sentence))
             # One that excludes something is not part of another: "we use black, not yapf", "we use ruff, not black".
             and not (_is_limit(statement) and _is_limit(sentence))
             and (change.is_named or not has_rival(change, statement, context))

@@ -118,17 +118,14 @@ def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
         return None
     if is_order(said.first) is True and said.first.strip(",.:;").casefold() not in old.casefold().split():
         return None
-    if said.is_signed and not _CJK.search(sentence):
-        mine, tokens = _tokenize(old), _tokenize(said.plain)
-        if change := _find_value_after_same_word(mine, tokens):
-            return change
     found = align(old, sentence)
     if found is None:
         return None
     words = found.new.split()
-    if not _patterns().no_value.isdisjoint(map(_fold, words)) or not (found.shared or _may_be_value(words[0])):
+    is_order_only = not found.shared and _form(words[0]) == "word" and is_order(words[0]) is True
+    if is_order_only or not _patterns().no_value.isdisjoint(map(_fold, words)):
         return None
-    is_of_family = said.is_change and _fold(found.new) in find_family(_fold(found.old))
+    is_of_family = said.is_change and _fold(words[0]) in find_family(_fold(found.old.split()[0]))
     return structs.replace(found, is_named=found.is_named or is_of_family)
 
 
@@ -213,31 +210,3 @@ def _form(token: str) -> str:
     if _IDENTIFIER.fullmatch(token) and not token.isdigit():
         return "name"
     return "word"
-
-
-def _find_value_after_same_word(mine: Sequence[str], tokens: Sequence[str]) -> ValueChange | None:
-    """As in "actually we deploy with make deploy" of "we deploy with make ship": both end with a value of "make".
-
-    The rest of the sentence is in the statement, so that also a word that could be a verb is the value.
-    """
-    if len(mine) < 3 or len(tokens) < 3 or _is_linking(mine[-2]) or _fold(tokens[-2]) != _fold(mine[-2]):
-        return None
-    gone, new = mine[-1], tokens[-1]
-    others = set(map(_fold, tokens[:-1]))
-    is_known = all(_is_linking(token) or _fold(token) in map(_fold, mine[:-1]) for token in tokens[:-2])
-    if not is_known or _fold(tokens[-3]) in _ARTICLES or _fold(gone) in others or _is_linking(new):
-        return None
-    if _fold(gone) == _fold(new) or _form(gone) != "word" or _form(new) != "word" or _fold(new) in _patterns().no_value:
-        return None
-    return ValueChange(old=f"{mine[-2]} {gone}", new=f"{mine[-2]} {new}", is_named=True)
-
-
-def _may_be_value(word: str) -> bool:
-    """Whether a word may name something: it is neither an everyday word nor one that begins an order."""
-    return _form(word) != "word" or (_fold(word) not in _patterns().no_value and is_order(word) is not True)
-
-
-_ARTICLES = frozenset(
-    "the a an der die das den dem des ein eine einen einem einer le la les l' un une el los las una o os as um"
-    " uma".split()
-)

@@ -403,7 +403,7 @@ class TurnMemory:
         self._clock = clock
         self._context = RecallContext(compute_recall_budget(window_tokens), estimate_tokens)
         self._told_tastes: set[str] = set()
-        self._known_tastes: dict[str, MemoryRecord] = {}  # by id, the preferences the model was given
+        self._known_tastes: dict[str, str] = {}  # by id, the text of preferences the model was given
         self._limits: dict[str, MemoryRecord] = {}  # hard limits in the prompt
         self._new: dict[str, MemoryRecord] = {}  # hard limits the model was given later
         self._paths: dict[str, str] = {}  # by id, the file of a limit or preference
@@ -604,13 +604,12 @@ class TurnMemory:
         if not self._known_tastes:
             return {}
         now = {one.record.id: one.record.content for one in self._list_tastes()}
-        gone = {id: known for id, known in self._known_tastes.items() if now.get(id) != known.content}
+        gone = {id: content for id, content in self._known_tastes.items() if now.get(id) != content}
         if gone:
             self._told_tastes.clear()
         for id in gone:
             del self._known_tastes[id]
-        # "mocks" alone does not say that they were disliked.
-        return {id: known.text for id, known in gone.items() if known.content not in now.values()}
+        return {id: content for id, content in gone.items() if content not in now.values()}
 
     def _make_tastes(self) -> Fragment | None:
         """Return the preferences with the greatest weight for this task type, unless the model has the same ones."""
@@ -629,7 +628,7 @@ class TurnMemory:
         if fragment.text in self._told_tastes:
             return None
         self._told_tastes.add(fragment.text)
-        self._known_tastes |= {preference.record.id: preference.record for preference in fitting}
+        self._known_tastes |= {preference.record.id: preference.record.content for preference in fitting}
         return fragment
 
     def _recall(self, text: str, session: Session | None, shown: Sequence[str]) -> Fragment | None:
