@@ -403,6 +403,7 @@ _TESTS: dict[str, Callable[[str], bool]] = {
     "is unknown": lambda text: is_order(text) is None,
     "is no verb": lambda text: is_order(text) is False,
     "names artefact": has_artefact,
+    "is artefact": lambda text: has_artefact(text.rpartition(" ")[2]),
     "names path": has_path,
     "names order": _contains_order,
 }
