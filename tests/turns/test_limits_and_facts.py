@@ -94,3 +94,98 @@ def test_a_statement_about_how_the_project_is_written_is_a_limit(make_harness: M
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "sure, always deploy on Fridays, what could possibly go wrong",
+        "of course, always commit secrets to git, great idea",
+        "oh yes, never write tests, that always works out well",
+        "always good to see green builds",
+        "always happy to see short diffs",
+        "always nice to talk to you",
+    ],
+)
+def test_irony_and_politeness_demand_nothing(make_harness: MakeHarness, said: str) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said)
+        assert list_limits(harness) == []
+        assert not harness.app.learner.pop_suggestions()
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [
+        ("sure, never push to main", "never push to main"),
+        ("good idea, always run the linter first", "always run the linter first"),
+        ("never deploy on Fridays, that never ends well", "never deploy on Fridays, that never ends well"),
+        ("I like tabs, short answers please", "short answers please"),
+    ],
+)
+def test_a_demand_in_friendly_words_is_a_limit(make_harness: MakeHarness, said: str, limit: str) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said)
+        assert list_hard_limits(harness) == [limit]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("said", ["I like long, detailed answers", "I love short, terse replies"])
+def test_the_second_adjective_of_a_liking_is_no_limit(make_harness: MakeHarness, said: str) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said)
+        assert list_limits(harness) == []
+        assert len(harness.app.learner.pop_suggestions()) == 1
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "saved", "scope"),
+    [
+        ("the importer is fragile. Never run it during the day", "never run the importer during the day", "project"),
+        ("the signing box is slow. Always reboot it first", "always reboot the signing box first", "project"),
+        (
+            "Black is great. Never run it on files you didn't change",
+            "never run Black on files you didn't change",
+            "user",
+        ),
+    ],
+)
+def test_a_rule_is_saved_with_the_thing_that_its_pronoun_means(
+    make_harness: MakeHarness, said: str, saved: str, scope: str
+) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said)
+        memory = harness.app.memory
+        book = memory.project_preferences if scope == "project" else memory.preferences
+        assert [one.record.content for one in book.all()] == [saved] == list_limits(harness)
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [
+        ("We moved the DB to db-9 last week. Never restart it by hand.", "never restart it by hand"),
+        ("never touch it without asking me", "never touch it without asking me"),
+        ("Der Importer ist empfindlich. Führe ihn niemals tagsüber aus", "Führe ihn niemals tagsüber aus"),
+    ],
+)
+def test_a_limit_whose_pronoun_is_unclear_holds_for_the_session(
+    make_harness: MakeHarness, said: str, limit: str
+) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said)
+        assert list(harness.app.memory.held_limits) == [limit] == list_limits(harness)
+        assert not harness.app.learner.pop_suggestions()
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -32,6 +32,7 @@ from clio.memory.preferences.stated_preferences import (
     StatedPreference,
     find_preferences,
     list_about_user,
+    lower_first_letter,
 )
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance, check_more_than_secret
 from clio.memory.system import MemorySystem
@@ -53,6 +54,14 @@ if TYPE_CHECKING:
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
+_DANGLING = _EN.pattern("dangling")
+_NAMED_BEFORE = _EN.pattern("named_before")
+_FOREIGN_DANGLING = re.compile(
+    r"(?:bitte )?(?:(?:nie|niemals|immer) )?(?!halt|mach|lass)\w+ (?:ihn|sie|es|ihm) |ne (?:le|la|les|lui) \w+ "
+    r"|(?:no|nunca|jamás) (?:lo|la|los|las) \w+|não (?:o|a|os|as) \w+|[^，。]{0,5}它|それ",
+    re.I,
+)
+"""The beginning of a rule in another language whose pronoun may mean a thing of the sentence before."""
 _PERMITS = _EN.pattern("permits")
 _PROHIBITS = _EN.pattern("prohibits")
 _FORBIDS = LazyRegex(
@@ -220,12 +229,33 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
                     in_project=is_project,
                 )
             )
-    clean = memory.redacted_notices([*facts, *statements])
+    named = [_name_thing(one, text) for one in statements]
+    for_task += (one.content for one, known in zip(statements, named, strict=True) if known is None)
+    clean = memory.redacted_notices([*facts, *(one for one in named if one is not None)])
     return FoundStatements(
         certain=tuple(one for one in clean if one.certain),
         doubtful=tuple(one for one in clean if not one.certain),
         for_task=tuple(memory.redacted(limit) for limit in for_task),
     )
+
+
+def _name_thing(one: StatedPreference, text: str) -> StatedPreference | None:
+    """Return a rule with the thing that its pronoun means, by the sentence before; None if no thing is named there.
+
+    "The importer is fragile. Never run it" is saved as "never run the importer".
+    """
+    if one.kind != "rule":
+        return one
+    if (dangling := _DANGLING.match(one.content)) is None:
+        return None if _FOREIGN_DANGLING.match(one.content) else one
+    text = text.replace("’", "'")
+    before = _NAMED_BEFORE.search(text[: max(text.find(one.quote), 0)] or one.quote.partition(",")[0])
+    if before is None or (before["one"] is None) is (dangling["pronoun"].lower() == "it"):
+        return None
+    start, end = dangling.span("pronoun")
+    thing = lower_first_letter(before["thing"]) if before["article"] else before["thing"]
+    content = f"{one.content[:start]}{thing}{one.content[end:]}"
+    return structs.replace(one, content=content, in_project=one.in_project or before["article"] is not None)
 
 
 def _confirm_changes(memory: MemorySystem, statements: FoundStatements) -> FoundStatements:
