@@ -189,3 +189,32 @@ def test_a_limit_whose_pronoun_is_unclear_holds_for_the_session(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("before", "again", "now"),
+    [
+        ("always answer in German", "please answer in English again", "answer in English"),
+        ("from now on answer me in German", "answer me in English again", "answer me in English"),
+        ("always answer in German", "answer in English again", "answer in English"),
+        ("write comments in German", "write comments in English again", "write comments in English"),
+        ("for this session, answer in French", "answer in English again", "answer in English"),
+        ("antworte immer auf Französisch", "antworte wieder auf Deutsch", "antworte auf Deutsch"),
+        ("antworte ab jetzt immer auf Französisch", "antworte wieder auf Deutsch", "antworte auf Deutsch"),
+        ("always squash commits", "answer in English again", "always squash commits, answer in English"),
+        (
+            "never answer in German",
+            "nie wieder auf Deutsch antworten",
+            "never answer in German, nie wieder auf Deutsch antworten",
+        ),
+    ],
+)
+def test_an_order_in_another_language_again_ends_the_former_one(
+    make_harness: MakeHarness, before: str, again: str, now: str
+) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, before, again)
+        assert sorted(list_limits(harness)) == sorted(now.split(", "))
+        await harness.app.close()
+
+    asyncio.run(run())

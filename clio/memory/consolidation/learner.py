@@ -22,7 +22,7 @@ from clio.memory.preferences.foreign_statements import (
 )
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.listed_requests import read_lists
-from clio.memory.preferences.preferences import Preferences
+from clio.memory.preferences.preferences import Preferences, replaces_order
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import (
     DISLIKED,
@@ -56,6 +56,14 @@ if TYPE_CHECKING:
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
 _DANGLING = _EN.pattern("dangling")
 _NAMED_BEFORE = _EN.pattern("named_before")
+_AGAIN = re.compile(
+    r"(?<=\w) (?:again|wieder|(?:de|à) nouveau|otra vez|de nuevo|de novo|outra vez|novamente)(?= |$)", re.I
+)
+_NEGATES = re.compile(
+    r"\b(?:no|not|nothing|never|without|only|nie|niemals|nicht|kein\w*|ohne|ne|jamais|pas|sans|nunca|jamás|sin|não|sem)\b"
+    r"|n['’]t?\b",
+    re.I,
+)
 _FOREIGN_DANGLING = re.compile(
     r"(?:bitte )?(?:(?:nie|niemals|immer) )?(?!halt|mach|lass)\w+ (?:ihn|sie|es|ihm) |ne (?:le|la|les|lui) \w+ "
     r"|(?:no|nunca|jamás) (?:lo|la|los|las) \w+|não (?:o|a|os|as) \w+|[^，。]{0,5}它|それ",
@@ -229,6 +237,8 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
                     in_project=is_project,
                 )
             )
+    statements = [structs.replace(one, content=_without_again(one.content)) for one in statements]
+    for_task = list(map(_without_again, for_task))
     named = [_name_thing(one, text) for one in statements]
     for_task += (one.content for one, known in zip(statements, named, strict=True) if known is None)
     clean = memory.redacted_notices([*facts, *(one for one in named if one is not None)])
@@ -237,6 +247,11 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
         doubtful=tuple(one for one in clean if not one.certain),
         for_task=tuple(memory.redacted(limit) for limit in for_task),
     )
+
+
+def _without_again(order: str) -> str:
+    """Return an order without "again", which means nothing in another session; "never again" stays."""
+    return order if _NEGATES.search(order) else _AGAIN.sub("", order)
 
 
 def _name_thing(one: StatedPreference, text: str) -> StatedPreference | None:
@@ -450,6 +465,11 @@ class Learner:
         self._remember(session.id, statements.certain)
         self._doubtful, self._session = statements.doubtful, session.id
         self._memory.doubtful_now = tuple(one.content for one in statements.doubtful if one.kind != "rule")
+        orders = (*(one.content for one in statements.certain if one.kind == "rule"), *statements.held)
+        held = self._memory.held_limits
+        if ended := [limit for limit in held if any(replaces_order(limit, order) for order in orders)]:
+            self._memory.lift_held(ended)
+            self._tell(tr("No longer applies: {gone}{undo}", gone="; ".join(ended), undo=""))
         if statements.held:
             self._memory.hold_limits(statements.held)
             self._tell(describe_session_limits(statements.held))

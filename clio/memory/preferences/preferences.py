@@ -107,10 +107,25 @@ def _is_other_choice(old: str, new: str) -> bool:
     return has_common and 0 < len(gone) <= _MAX_CHOICE and 0 < len(come) <= _MAX_CHOICE
 
 
-def _start_of_order(item: str) -> str:
-    """Return the first word of a rule: "answer" for "always answer in English"."""
-    words = " ".join(item.casefold().split())
-    return (_ALWAYS.sub("", words, count=1) if _ALWAYS.match(words) else words).partition(" ")[0]
+def replaces_order(old: str, new: str) -> bool:
+    """Whether an order gives another value to an earlier one: "answer in English again" to "always answer in German".
+
+    Both begin with the same word. A prohibition replaces none, since what two of them exclude is never one value.
+    """
+    from clio.memory.store.deduplication import is_successor
+
+    if "never" in (stance_of(old), stance_of(new)):
+        return False
+    old, new = (" ".join(_BESIDE_ORDER.sub("", one).split()).strip(" ,") for one in (old, new))
+    return old.partition(" ")[0].casefold() == new.partition(" ")[0].casefold() and is_successor(old, new)
+
+
+_BESIDE_ORDER = LazyRegex(
+    r"\b(?:always|please|from now on|for (?:now|this (?:session|task|conversation|chat))|again|me|immer|bitte|wieder"
+    r"|mir|ab (?:jetzt|sofort|heute)|toujours|désormais|(?:de|à) nouveau|siempre|otra vez|de nuevo|sempre)\b|-moi\b",
+    re.IGNORECASE,
+)
+"""Words of an order that say nothing about what is ordered."""
 
 
 def as_order(item: str) -> str:
@@ -449,23 +464,11 @@ class Preferences:
         )
 
     def _former_rule(self, item: str) -> MemoryRecord | None:
-        """Return the user's rule to which a new one gives another value: "answer in English", "answer in German".
-
-        Both begin with the same word. A prohibition replaces none, since what two of them exclude is never one value.
-        """
-        from clio.memory.store.deduplication import is_successor
-
-        if stance_of(item) == "never":
-            return None
-        start = _start_of_order(item)
+        """Return the user's rule to which a new one gives another value; None if there are several."""
         found = [
             one
             for one in self._records()
-            if one.explicit
-            and one.is_stated_by_user
-            and stance_of(one.content) != "never"
-            and _start_of_order(one.content) == start
-            and is_successor(one.content, item)
+            if one.explicit and one.is_stated_by_user and replaces_order(one.content, item)
         ]
         return found[0] if len(found) == 1 else None
 
