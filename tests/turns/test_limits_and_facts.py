@@ -218,3 +218,105 @@ def test_an_order_in_another_language_again_ends_the_former_one(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "permission", "left"),
+    [
+        (
+            "never push to main, and don't add dependencies without asking me",
+            "you can push to main now",
+            "don't add dependencies without asking me",
+        ),
+        (
+            "never commit to main and never edit deploy/ship.sh",
+            "you can commit to main now",
+            "never edit deploy/ship.sh",
+        ),
+        ("don't use eval and don't use exec", "you can use eval now", "don't use exec"),
+        (
+            "Niemals auf main pushen und keine neuen Abhängigkeiten",
+            "du darfst jetzt auf main pushen",
+            "keine neuen Abhängigkeiten",
+        ),
+        (
+            "don't commit and don't push without asking me",
+            "thanks",
+            "don't commit and don't push without asking me",
+        ),
+        ("never edit deploy/ship.sh and never run it", "thanks", "never edit deploy/ship.sh and never run it"),
+    ],
+)
+def test_one_of_two_limits_in_a_sentence_is_lifted(
+    make_harness: MakeHarness, said: str, permission: str, left: str
+) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said, permission)
+        assert list_limits(harness) == [left]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("limit", "said", "is_lifted"),
+    [
+        ("never push to main", "you can push to main now, Jonas said it's fine", True),
+        ("never push to main", "you can push to main now, my boss approved it", True),
+        ("never push to main", "you can push to main now, Jonas said just this once", False),
+        ("never push to main", "Jonas said you can push to main now", False),
+        ("always sign commits", "signing commits is optional now", True),
+        ("always write tests", "tests are no longer required", True),
+        ("always sign commits", "signing tags is optional now", False),
+    ],
+)
+def test_a_permission_with_a_reason_and_what_is_optional_lift_a_rule(
+    make_harness: MakeHarness, limit: str, said: str, is_lifted: bool
+) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, limit, said)
+        assert list_limits(harness) == ([] if is_lifted else [limit])
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("limit", "said", "is_asked"),
+    [
+        ("never touch deploy/ without asking me", "you can touch deploy/ now", True),
+        ("never touch deploy/ without asking me", "you can touch docs/ now", False),
+        ("never commit without asking me", "ok, you can commit", False),
+        ("no toques nunca la carpeta deploy/ sin preguntarme", "ya puedes tocar la carpeta deploy/", True),
+        ("don't push until I say so", "ok push", True),
+        ("don't push until I say so", "push it now please", True),
+        ("don't push until I say so", "push the docs to the wiki", False),
+        ("don't push until I say so", "did you push?", False),
+        ("always run make test before committing", "you don't need to run make test anymore", True),
+        ("always run make test before committing", "you don't need to run make lint anymore", False),
+    ],
+)
+def test_the_user_is_asked_whether_a_limit_with_a_condition_ends(
+    make_harness: MakeHarness, limit: str, said: str, is_asked: bool
+) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, limit, said)
+        assert list_limits(harness) == [limit]
+        suggestions = harness.app.learner.pop_suggestions()
+        assert bool(suggestions) is is_asked
+        if suggestions:
+            suggestions[0][1]()
+            assert list_limits(harness) == []
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_limit_until_the_user_says_so_is_one_of_the_project(make_harness: MakeHarness) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, "don't push until I say so")
+        [limit] = harness.app.memory.project_preferences.all()
+        assert limit.record.content == "don't push until I say so"
+        await harness.app.close()
+
+    asyncio.run(run())

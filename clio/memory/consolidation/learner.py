@@ -56,32 +56,17 @@ if TYPE_CHECKING:
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
 _DANGLING = _EN.pattern("dangling")
 _NAMED_BEFORE = _EN.pattern("named_before")
-_AGAIN = re.compile(
-    r"(?<=\w) (?:again|wieder|(?:de|à) nouveau|otra vez|de nuevo|de novo|outra vez|novamente)(?= |$)", re.I
-)
-_NEGATES = re.compile(
-    r"\b(?:no|not|nothing|never|without|only|nie|niemals|nicht|kein\w*|ohne|ne|jamais|pas|sans|nunca|jamás|sin|não|sem)\b"
-    r"|n['’]t?\b",
-    re.I,
-)
-_FOREIGN_DANGLING = re.compile(
-    r"(?:bitte )?(?:(?:nie|niemals|immer) )?(?!halt|mach|lass)\w+ (?:ihn|sie|es|ihm) |ne (?:le|la|les|lui) \w+ "
-    r"|(?:no|nunca|jamás) (?:lo|la|los|las) \w+|não (?:o|a|os|as) \w+|[^，。]{0,5}它|それ",
-    re.I,
-)
+_NEXT_ORDER = _EN.pattern("next_order")
+_ORDER_CONDITION = _EN.pattern("order_condition")
+_POINTS = _EN.pattern("points_back")
+_AGAIN = _EN.pattern("again_in_order")
+_NEGATES = _EN.pattern("negates")
+_FOREIGN_DANGLING = _EN.pattern("foreign_dangling")
 """The beginning of a rule in another language whose pronoun may mean a thing of the sentence before."""
 _PERMITS = _EN.pattern("permits")
 _PROHIBITS = _EN.pattern("prohibits")
-_FORBIDS = LazyRegex(
-    r"(?:never|don't|do not|no|only|please (?:don't|do not|never)|avoid|stop)\b",
-    re.I,
-    starts=("never", "don't", "do not", "no", "only", "please", "avoid", "stop"),
-)
-_CHOOSES = re.compile(
-    r"(?:(?:please|bitte|por favor)[\s,]+)?(?:use|verwende?|benutze?|nutze?|nimm|utilise[rz]?|us[ae]|utiliz[ae])\b"
-    r"(?! only\b)|请?使?用|[A-Za-z][\w+#.-]* ?(?:ではなく|の代わりに)",
-    re.I,
-)
+_FORBIDS = _EN.pattern("forbids")
+_CHOOSES = _EN.pattern("chooses")
 """The beginning of an order to use one thing and not another, without a word such as "always"."""
 _PREFERS = LazyRegex(r"(?:prefer|favou?r)\b", re.I, starts=("prefer", "favo"))
 _FOREIGN_KINDS: Mapping[str, tuple[Kind, float | None]] = {
@@ -98,7 +83,7 @@ _MAY_SAY_VALUE = _CORRECTIONS.pattern("value_sign")
 _WITHDRAWALS = english_rules("withdrawals")
 _MAY_LIFT = _WITHDRAWALS.pattern("sign")
 """The same for messages that take something back."""
-_UNTIL = re.compile(r"\b(?:until|till|'til|bis|jusqu\w*|tant que|hasta|até)\b|直到|之前|以前|まで", re.I)
+_UNTIL = _EN.pattern("until")
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a1-\u30fa]{2,}|[\u3400-\u9fff]")
 _MAX_RESTATING = 2_500
 """Characters of a message that is compared with the memories; a longer one is mostly pasted text."""
@@ -237,7 +222,9 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
                     in_project=is_project,
                 )
             )
-    statements = [structs.replace(one, content=_without_again(one.content)) for one in statements]
+    statements = [
+        structs.replace(one, content=_without_again(content)) for one in statements for content in _divide_order(one)
+    ]
     for_task = list(map(_without_again, for_task))
     named = [_name_thing(one, text) for one in statements]
     for_task += (one.content for one, known in zip(statements, named, strict=True) if known is None)
@@ -247,6 +234,17 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
         doubtful=tuple(one for one in clean if not one.certain),
         for_task=tuple(memory.redacted(limit) for limit in for_task),
     )
+
+
+def _divide_order(one: StatedPreference) -> list[str]:
+    """Return the rules in "never push to main, and don't add dependencies", which are lifted one by one.
+
+    A condition behind the last one may hold for all, as in "don't commit and don't push without asking me".
+    """
+    parts = _NEXT_ORDER.split(one.content) if one.kind == "rule" and _NEXT_ORDER.match(f" and {one.content}") else []
+    orders = parts[::2]
+    is_joint = not all(parts[1::2]) and _ORDER_CONDITION.search(orders[-1])
+    return [one.content] if len(orders) < 2 or is_joint or any(map(_POINTS.search, orders[1:])) else orders
 
 
 def _without_again(order: str) -> str:

@@ -28,6 +28,7 @@ from clio.memory.consolidation.withdrawals import (
     as_stated,
     find_event,
     find_withdrawals,
+    is_act_ordered,
     is_lifted,
     may_lift,
     widen_limit,
@@ -217,13 +218,23 @@ def _widen(memory: MemorySystem, known: Sequence[MemoryRecord], session: str, on
     return Lifted(records=before, held=tuple(held), widened=(*texts, *held.values()), quote=one.quote)
 
 
-def _end_limits(memory: MemorySystem, text: str, done: Collection[str]) -> Iterator[Lifted]:
-    """Archive the limits that end with an event that the user's message states: "the release is out"."""
+def _end_limits(memory: MemorySystem, text: str, done: Collection[str]) -> Iterator[Lifted | UnclearRequest]:
+    """Archive the limits that end with an event that the user's message states: "the release is out".
+
+    The user is asked about those that hold "until I say so", of which the message orders what they forbid.
+    """
     for said in read_own_sentences(text):
         if said.is_question or said.text in done:
             continue
-        records = [one for one in _list_forgettable(memory) if is_event_stated(find_event(one.content), said.masked)]
-        held = tuple(one for one in memory.held_limits if is_event_stated(find_event(one), said.masked))
+        known = _list_forgettable(memory)
+        records = [one for one in known if is_event_stated(find_event(one.content), said.masked)]
+        held = tuple(
+            one
+            for one in memory.held_limits
+            if is_event_stated(find_event(one), said.masked) or is_act_ordered(one, said.masked)
+        )
+        if asked := tuple(one for one in known if is_act_ordered(one.content, said.masked)):
+            yield UnclearRequest(records=asked, quote=said.text)
         if records or held:
             yield _take_back(memory, records, held, said.text)
 

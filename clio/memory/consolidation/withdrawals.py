@@ -65,6 +65,8 @@ _UNTIL = _EN.pattern("until")
 """How long a limit is to hold: a time, or the `event` that ends it."""
 _LIMITING = _EN.pattern("limiting")
 _REASON = _EN.pattern("reason")
+_REASON_BEHIND = _EN.pattern("reason_behind")
+"""Who has allowed it, behind a permission: ", Jonas said it's fine"."""
 _STATES = _EN.pattern("states")
 """A clause that says what is so, and is no condition or order: "Ben is back"."""
 _TAIL = _EN.pattern("tail")
@@ -80,6 +82,7 @@ _EXCLUDED = _EN.pattern("excluded")
 _OF_TEAM = _EN.pattern("of_team")
 """The subject of a rule of the team, which demands the same without it: "we never push on Fridays"."""
 _ASKING = _EN.pattern("asking")
+_ASKED_BEFORE = _EN.pattern("asked_before")
 _YOU_MAY = _EN.pattern("you_may")
 _ANYTHING = _EN.pattern("anything")
 _AGAIN = _EN.pattern("again")
@@ -152,13 +155,15 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
         rest = strip_ended_rule(said.text)
         begin = len(said.text) - len(rest) if said.text.endswith(rest) else 0
         stop = len(rest) if not begin and said.text.startswith(rest) else len(said.text)
+        if reason := _REASON_BEHIND.search(said.masked):
+            stop = min(stop, reason.start())
         topic = _TOPIC.match(said.masked, begin)
         begin = topic.end() if topic else begin
         lead = _LEAD.match(said.masked, begin)
         start = lead.end() if lead else begin
         if said.is_question:
             continue
-        if FILLER in said.masked or _PASSING.search(said.masked, start):
+        if FILLER in said.masked or _PASSING.search(said.masked[:stop], start):
             continue
         is_lasting = _LASTING.search(said.masked) is not None or (
             len(said.text.split()) <= _MAX_ALONE
@@ -351,11 +356,19 @@ def may_lift(limit: str, one: Withdrawal) -> bool:
     """Whether a permission may lift a limit, which only the user knows.
 
     Either it permits everything of the kind ("you can edit anything again"), or the limit holds until an event that may
-    not be over: "you can push", of "never push until the tests pass". An opinion may be the end of a rule, too: "tabs
-    aren't that great after all", of "always use tabs".
+    not be over: "you can push", of "never push until the tests pass". It may permit for good what the limit demands to
+    ask for, and a release may end a rule without its condition. An opinion may be the end of a rule, too: "tabs aren't
+    that great after all", of "always use tabs".
     """
     if one.kind == "praise" or one.kind == "blame":
         return is_lifted(limit, structs.replace(one, kind="permission" if one.kind == "praise" else "release"))
+    narrowed = _CONDITION.search(limit) if one.kind == "release" else _ASKED_BEFORE.search(limit)
+    if (
+        narrowed
+        and (one.language or _LASTING.search(one.quote))
+        and is_lifted(limit[: narrowed.start()].strip(" ,"), one)
+    ):
+        return True
     if one.kind != "permission":
         return False
     return allows_anything(limit, one) or (bool(find_event(limit)) and is_lifted(strip_limit(limit), one))
@@ -411,6 +424,16 @@ def find_event(limit: str) -> str:
     """Return the event that ends a limit, "Ben is back" of "never commit until Ben is back"; "" if there is none."""
     found = (read_until(detect_language(limit)) or _UNTIL).search(limit)
     return (found["event"] or "").strip() if found else ""
+
+
+def is_act_ordered(limit: str, sentence: str) -> bool:
+    """Whether a sentence orders what a limit forbids "until I say so": "ok, push it now please"."""
+    if not re.match(r"i (?:say|tell|ask|give|ok|approve|confirm)", find_event(limit), re.I):
+        return False
+    lead = _LEAD.match(sentence)
+    order = _without_tail(sentence[lead.end() if lead else 0 :])
+    starts = bool(order) and bool(_verb_of(_words(order)[0]))
+    return starts and _verbs(order) <= _verbs(_strip_prohibition(limit)) and _objects(order) <= _objects(limit)
 
 
 def _words(text: str) -> list[str]:

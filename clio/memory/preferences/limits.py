@@ -43,7 +43,6 @@ from clio.memory.preferences.rule_files import (
     load_rule_file,
 )
 from clio.memory.preferences.stated_preferences import JOKE, cut_order_behind, is_order, lower_first_letter
-from clio.text.lazy_regex import LazyRegex
 
 _EN = english_rules("limits")
 _ARTEFACTS = _EN.word_set("artefacts")
@@ -73,13 +72,7 @@ _LASTING_WORDS = _EN.pattern("lasting_words")
 _TASK_HEADING = _EN.pattern("task_heading")
 _TASK_VERBS = _EN.word_set("task_verbs")
 """Verbs that begin a task, in addition to those of `stated_preferences.VERBS`."""
-_PATH = LazyRegex(
-    r"(?<![\w/])(?:[\w.*@-]+/[\w./*@-]*|/[\w.-]+/[\w./*-]*|\.[a-z][\w.-]+|\*\.\w+"
-    r"|[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|kt|c|h|cpp|hpp|cs|php|sh|sql|md|rst|txt|json|ya?ml|toml|ini|cfg"
-    r"|lock|xml"
-    r"|html|css|scss|proto|graphql|env|gradle|tf|csv|conf|mod|sum|vue|svelte|lua|pl|ex|exs|swift|scala|bat|ps1)"
-    r"|(?:Makefile|Dockerfile|LICENSE|CODEOWNERS|README|CHANGELOG|Jenkinsfile|Gemfile|Procfile))(?![\w])"
-)
+_PATH = _EN.pattern("path")
 _DASHES = frozenset(("-", "--", "–", "—", "→", "=>"))
 Strength = Literal["policy", "plain", "task"]
 

@@ -51,12 +51,7 @@ _PASTED_LINE = LazyRegex(
         *("error", "warn", "info", "debug", "fatal", "trace"),
     ),
 )
-_PASTED_TEXT_START = LazyRegex(
-    r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded"
-    r"|commit [0-9a-f]{7,40}\s*$|-{3,} ?BEGIN |={3,} ?\w|BEGIN [A-Z]"
-    r"|-{3,} ?(?:Forwarded|Original|Weitergeleitete|Ursprüngliche) ",
-    needs="# diff @@ +++ -- traceback from: subject: forwarded commit === begin",
-)
+_PASTED_TEXT_START = _EN.pattern("pasted_text_start")
 """Lines that begin pasted text that goes on to the end of the message: a document, diff, traceback or mail."""
 _HEADING = LazyRegex(r"\s*#{1,6}\s+(?P<title>.*)", needs="#")
 _COLON_AT_END = LazyRegex(r":\s*$", needs=":")

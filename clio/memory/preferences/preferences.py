@@ -30,7 +30,6 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
 from clio.text.formatting import format_count, format_stored_time, truncate
-from clio.text.lazy_regex import LazyRegex
 from clio.text.scoring import (
     DAY_S,
     DEFAULT_FLOOR,
@@ -80,12 +79,7 @@ def extract_subject(item: str) -> str:
     return " or ".join(sorted(choice.groups())) if choice else words
 
 
-_TURN = LazyRegex(
-    r"\b(?:changed my mind|on second thought|meinung geändert|anders überlegt|changé d'avis|cambi(?:é|ado) de"
-    r"|mudei de|inzwischen|mittlerweile|neuerdings|doch lieber|désormais|finalement|plutôt"
-    r"|ahora|últimamente|mejor|agora|ultimamente|melhor)\b|现在|如今|改|还是|やっぱり|やはり|最近は|今は",
-    re.IGNORECASE,
-)
+_TURN = _EN.pattern("changed_mind")
 """Words that announce another preference, beside those of `announces_change`."""
 _MAX_CHOICE = 2
 """Number of words of a choice that another one may replace, without numbers."""
@@ -120,11 +114,7 @@ def replaces_order(old: str, new: str) -> bool:
     return old.partition(" ")[0].casefold() == new.partition(" ")[0].casefold() and is_successor(old, new)
 
 
-_BESIDE_ORDER = LazyRegex(
-    r"\b(?:always|please|from now on|for (?:now|this (?:session|task|conversation|chat))|again|me|immer|bitte|wieder"
-    r"|mir|ab (?:jetzt|sofort|heute)|toujours|désormais|(?:de|à) nouveau|siempre|otra vez|de nuevo|sempre)\b|-moi\b",
-    re.IGNORECASE,
-)
+_BESIDE_ORDER = _EN.pattern("beside_order")
 """Words of an order that say nothing about what is ordered."""
 
 
@@ -684,7 +674,7 @@ def _words(record: MemoryRecord) -> str:
     return f"{words} [{NOTED_BY_MODEL}]" if record.is_noted_by_model else words
 
 
-_HAS_END = LazyRegex(r"\b(?:until|till|bis|jusqu['’]?\w*|hasta|até)\b|直到|为止|まで", re.I)
+_HAS_END = _EN.pattern("has_end")
 """Words of a limit that ends, as in "main is frozen until Friday", which only its day tells when."""
 
 

@@ -45,10 +45,7 @@ exponential time.
 """
 FINITE = _EN.pattern("finite")
 JOKE = _EN.pattern("joke")
-_NAME = re.compile(
-    r"I(?:'\w+)?$|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?$|(?:Janu|Febru)ary$|March$|April$|June$|July$|August$"
-    r"|(?:Septem|Octo|Novem|Decem)ber$"
-)
+_NAME = _EN.pattern("capitalized")
 """A word that is always written with a capital letter."""
 
 
