@@ -562,6 +562,8 @@ class TextMatcher:
         # Only a query of one word can be a stop word; texts are then compared with their stop words.
         is_stop_word = len(words) == 1 and is_stop_word_stem(words[0].stem)
         self._extract_stems = _extract_all_stems if is_stop_word else extract_text_stems
+        if not _PORT.isdisjoint(map(stem_word, tokenize(query))):
+            self._extract_stems = _extract_stems_with_port
         bags = [self._extract_stems(text) for text in texts]
         self._question = _weigh_question(query, words, bags, transcribed)
         places = self._question.places
@@ -622,6 +624,19 @@ class TextMatcher:
             for first, second in self._pairs
         )
         return near / len(self._pairs)
+
+
+_TELLS_PORT = LazyRegex(
+    r"\b(?:listen|lausch|écoute|escuch|escut)\w* (?:[^\W\d]+ ){1,2}\d{2,5}\b|[a-z]:\d{4,5}\b", re.IGNORECASE
+)
+_PORT = frozenset(("port",))
+
+
+@lru_cache(maxsize=4_096)
+def _extract_stems_with_port(text: str) -> frozenset[str]:
+    """Return the stems of a text, with that of "port" if it tells one without the word: "staging listens on 9090"."""
+    stems = extract_text_stems(text)
+    return stems | _PORT if _TELLS_PORT.search(text) else stems
 
 
 _WORD = re.compile(r"\S+")

@@ -278,3 +278,20 @@ def test_an_answer_about_another_one_of_the_things_in_question_says_so(
     home.fact(text)
     [hit] = home.memory.retriever.search(query).hits
     assert hit.label == remark
+
+
+@pytest.mark.parametrize(
+    ("fact", "query"),
+    [
+        ("the staging box listens on 9090 and prod on 8443", "staging port"),
+        ("the staging box listens on 9090 and prod on 8443", "which port is prod on"),
+        ("der Staging-Server lauscht auf 9090", "Port von Staging"),
+        ("staging is at stg-1.internal:9090", "staging port"),
+    ],
+)
+def test_a_fact_with_a_port_number_is_found_by_the_word_port_among_questions(home: Home, fact: str, query: str) -> None:
+    for day, said in enumerate(("what is the staging port?", "run the tests on staging", "check the prod port")):
+        home.said(said, "Ok.", days_ago=day + 2)
+    home.fact(fact)
+    hits = home.memory.retriever.search(query).hits
+    assert any(hit.text == fact for hit in hits[:2])
