@@ -236,3 +236,48 @@ def test_a_correction_of_nothing_known_is_learned_if_it_says_something_lasting(
 
     asyncio.run(run())
     assert facts(harness) == learned
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "now"),
+    [
+        (
+            "merk dir: Sam verantwortet das Tracking",
+            "Sam hat die Firma verlassen, Lena übernimmt das Tracking",
+            "Lena verantwortet das Tracking",
+        ),
+        ("retiens que Sam gère le suivi", "Sam a quitté l'entreprise, Léa reprend le suivi", "Léa gère le suivi"),
+        (
+            "recuerda que Sam lleva el seguimiento",
+            "Sam dejó la empresa, Lena asume el seguimiento",
+            "Lena lleva el seguimiento",
+        ),
+        (
+            "merk dir: Staging läuft auf Port 8080",
+            "Staging ist gestern Abend auf 9090 umgezogen",
+            "Staging läuft auf Port 9090",
+        ),
+        (
+            "retiens que Mia parle allemand et Leo parle allemand",
+            "Leo parle français maintenant",
+            "Mia parle allemand et Leo parle français",
+        ),
+    ],
+)
+def test_parts_are_corrected_in_other_languages_too(make_harness: MakeHarness, known: str, said: str, now: str) -> None:
+    assert run_turns(make_harness, known, said) == [now]
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "now"),
+    [
+        (
+            "the cache TTL in prod is 900 seconds (raised 2026-12-01)",
+            "no, that's 1200 now",
+            "the cache TTL in prod is 1200 seconds",
+        ),
+        ("the port is 8080 (see docs/net.md)", "no, 9090", "the port is 9090 (see docs/net.md)"),
+    ],
+)
+def test_a_date_behind_a_value_goes_with_it(make_harness: MakeHarness, known: str, said: str, now: str) -> None:
+    assert run_turns(make_harness, f"remember that {known}", said) == [now]

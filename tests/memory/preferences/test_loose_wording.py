@@ -252,3 +252,22 @@ def test_a_liking_for_certain_things_is_not_saved_at_once(text: str) -> None:
 )
 def test_praise_for_what_was_just_done_is_no_lasting_preference(text: str) -> None:
     assert find_preferences(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("always write docstrings, please and thank you", "rule always write docstrings"),
+        ("always use uv, thank you very much", "rule always use uv"),
+        ("always use uv, as I said", "rule always use uv"),
+        ("never use eval, to be clear", "rule never use eval"),
+        ("I prefer merge commits, honestly", "preference prefer merge commits"),
+        ("I prefer merge commits, actually", "preference prefer merge commits"),
+        ("I prefer merge commits, to be fair", "preference prefer merge commits"),
+        ("always answer honestly", "rule always answer honestly"),
+        ("always say please and thank you", "rule always say please and thank you"),
+        ("I prefer short answers, really short", "preference prefer short answers, really short"),
+    ],
+)
+def test_a_courtesy_or_remark_at_the_end_is_no_part_of_a_statement(text: str, stated: str) -> None:
+    assert [f"{one.kind} {one.content}" for one in find_preferences(text)] == [stated]
