@@ -52,6 +52,7 @@ from clio.ui.painter import FILL
 from clio.ui.pipe_screen import ASCII_REPLACEMENTS
 from clio.ui.printed_rows import PrintedRows
 from clio.ui.terminal_handoff import is_terminal_handed_over
+from clio.ui.terminal_text import wrap_text
 from clio.ui.theme import Theme
 from clio.ui.toolkit_style import get_toolkit_depth, make_toolkit_style
 
@@ -548,6 +549,11 @@ class PromptLine:
         return bindings
 
 
+def _wrap_prompt(text: str, asking: PromptSession[str]) -> str:
+    """Return the text of a question in rows of whole words, with a space for the answer behind it."""
+    return f"{wrap_text(text.rstrip(), asking.app.output.get_size().columns - 1)} "
+
+
 async def ask_yes_no(
     question: str, *, input: Input | None = None, output: Output | None = None, printed: PrintedRows | None = None
 ) -> bool:
@@ -584,7 +590,7 @@ async def ask_yes_no(
     asking: PromptSession[str] = PromptSession(
         key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
     )
-    prompt = f"{question} [y/N] "
+    prompt = _wrap_prompt(f"{question} [y/N]", asking)
     try:
         result = await run_question(
             asking.app, lambda: asking.prompt_async(prompt, set_exception_handler=False, handle_sigint=False)
@@ -605,7 +611,7 @@ async def ask_for_word(
 ) -> bool:
     """Ask for a word on a line of its own. Any other answer means no. printed: notes the line, which stays."""
     asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
-    prompt = tr("{question} [type {word}] ", question=question, word=word)
+    prompt = _wrap_prompt(tr("{question} [type {word}] ", question=question, word=word), asking)
     try:
         answer = await run_question(
             asking.app, lambda: asking.prompt_async(prompt, set_exception_handler=False, handle_sigint=False)

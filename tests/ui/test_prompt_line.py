@@ -289,14 +289,30 @@ class NotingOutput(DummyOutput):
 
     def __init__(self) -> None:
         self.drawn = asyncio.Event()
-        self._text = ""
+        self.text = ""
 
     def write(self, data: str) -> None:
-        self._text += data
+        self.text += data
 
     def flush(self) -> None:
-        if "[y/N]" in self._text:
+        if "[y/N]" in self.text:
             self.drawn.set()
+
+
+def test_a_long_question_breaks_between_words() -> None:
+    question = f"Replace “{'the cache TTL in production is 900 ' * 2}seconds” with “1200 seconds (raised 2026-12-01)”?"
+
+    async def drive() -> str:
+        with create_pipe_input() as keys:
+            output = NotingOutput()
+            asked = asyncio.create_task(ask_yes_no(question, input=keys, output=output))
+            await output.drawn.wait()
+            keys.send_text("n")
+            await asked
+            return output.text
+
+    shown = asyncio.run(asyncio.wait_for(drive(), 10))
+    assert all(word in shown for word in question.split())
 
 
 def test_a_message_that_begins_like_an_answer_does_not_answer_and_is_kept() -> None:
