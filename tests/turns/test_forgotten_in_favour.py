@@ -36,6 +36,21 @@ def run_in(harness: Harness, messages: Sequence[str]) -> None:
             "our CI is GitLab and it takes about 12 minutes",
         ),
         (
+            "remember that the staging port is 8080",
+            "forget that the staging port is 8080, it's 9090",
+            "the staging port is 9090",
+        ),
+        (
+            "remember that the mail host is mx1 and it runs Debian",
+            "forget that the mail host is mx1, it is mx2 now",
+            "the mail host is mx2 and it runs Debian",
+        ),
+        (
+            "retiens que Jonas est le responsable des versions",
+            "oublie que Jonas est le responsable des versions, c'est Ida",
+            "Ida est le responsable des versions",
+        ),
+        (
             "merk dir: Jonas ist der Release-Manager",
             "vergiss, dass Jonas der Release-Manager ist, es ist Ida",
             "Ida ist der Release-Manager",
@@ -52,6 +67,12 @@ def test_what_holds_instead_of_a_forgotten_statement_is_saved(
 def test_a_reason_behind_a_forgotten_statement_is_no_new_value(make_harness: MakeHarness, reason: str) -> None:
     known = "Jonas is the release manager"
     assert run_turns(make_harness, f"remember that {known}", f"forget that {known}, {reason}") == []
+
+
+@pytest.mark.parametrize("order", ["run the tests on 9090", "but keep the prod port", "only the tests use 9090"])
+def test_an_order_or_limit_behind_a_forgotten_statement_is_no_new_value(make_harness: MakeHarness, order: str) -> None:
+    known = "the staging port is 8080"
+    assert run_turns(make_harness, f"remember that {known}", f"forget that {known}, {order}") in ([], [known])
 
 
 TOPIC = ("remember that releases go out on Tuesdays", "remember that the release notes are in docs/notes.md")

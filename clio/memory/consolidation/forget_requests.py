@@ -236,7 +236,7 @@ class _Reader:
             stop = clauses[-1].start() if has_reason else len(text)
             is_more = bool(clauses) and not re.search(self._rules.restricted, masked[clauses[0].end() :], re.IGNORECASE)
             parts = (text[that.end() : clauses[0].start()],) if is_more else ()
-            instead = text[clauses[0].end() :] if is_more else ""
+            instead = text[clauses[0].end() :] if clauses else ""
             about = text[that.end() : stop]
             return ForgetRequest(kind="stated", about=about, parts=parts, is_certain=not needs, instead=instead)
         clause = None if is_whole else _CLAUSE.search(masked, start + 1)

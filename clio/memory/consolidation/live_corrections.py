@@ -304,7 +304,7 @@ def _find_changes(content: str, sentence: str) -> list[ValueChange]:
 def _find_instead(statement: str, sentence: str) -> ValueChange | None:
     """Return the value that a request to forget a statement gives instead: "forget that Jo is the lead, it's Ida"."""
     for request in find_forget_requests(sentence):
-        stated = structs.replace(request, about="".join(request.parts))
+        stated = structs.replace(request, about=request.about.removesuffix(request.instead))
         if request.instead and is_part_meant(statement, stated, is_preference=False):
             change = find_corrected_value(statement, f"no, {request.instead}")
             return change and structs.replace(change, is_named=True)
