@@ -92,13 +92,13 @@ class Replaced(Struct, frozen=True, kw_only=True):
         """Return the line that reports it."""
         old = "; ".join(f"“{shorten_content(one)}”" for one in self.refuted)
         if self.record is not None and not self.refuted:
-            saved = tr("Saved to {scope} memory: {contents}", scope=self.scope, contents=self.record.content)
+            saved = tr("Saved to {scope} memory: {contents}", scope=tr(self.scope), contents=self.record.content)
             return tr("{parts} · /memory undo", parts=saved)
         if self.record is None:
             return tr("No longer used: {old} · /memory undo", old=old)
         return tr(
             "Saved to {scope} memory: {content} (instead of {old}) · /memory undo",
-            scope=self.scope,
+            scope=tr(self.scope),
             content=self.record.content,
             old=old,
         )

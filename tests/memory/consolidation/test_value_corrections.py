@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from clio.memory.consolidation.alignment import is_already_said
-from clio.memory.consolidation.live_corrections import find_corrected_statements
+from clio.memory.consolidation.live_corrections import Replaced, find_corrected_statements
 from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
     read_value_corrections,
 )
+from clio.memory.store.record import MemoryRecord
 from clio.messages import AssistantMessage, UserMessage
+from clio.text.translation import choose_language, set_catalog
 from tests.support.chat_server import ChatServer, text
 from tests.support.harness import Harness, make_repository
 
@@ -238,3 +240,14 @@ def test_the_new_value_may_follow_the_denied_one_after_any_mark(mark: str) -> No
     assert not is_already_said(old, sentence)
     change = find_corrected_value(old, sentence)
     assert change is not None and (change.old, change.new) == ("8080", "9090")
+
+
+@pytest.mark.parametrize("refuted", [(), (MemoryRecord(id="1", kind="fact", content="the port is 80"),)])
+def test_a_correction_names_the_scope_in_the_language_of_the_interface(refuted: tuple[MemoryRecord, ...]) -> None:
+    new = MemoryRecord(id="2", kind="fact", content="the port is 90")
+    choose_language({}, "de")
+    try:
+        line = Replaced(refuted=refuted, record=new, quote="90", scope="project").describe()
+    finally:
+        set_catalog(None)
+    assert "project" not in line and "Projekt" in line
