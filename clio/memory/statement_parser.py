@@ -481,8 +481,6 @@ def _build_from_parts(
         group = "be at"
     elif preposition in AGENTIVE:
         group = f"{group} by"
-    elif verb == "name" and not is_passive and not preposition and kind != "single":
-        group = "call"
     topic = [*subject, *qualifiers]
     if verb == "retry" or (not subject and not qualifiers and verb not in ("be", "use")):
         topic.append(verb)
@@ -560,8 +558,6 @@ def _build_without_predicate(tokens: list[str], negated: bool) -> Statement:
 def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
     """Return index of the predicate (None without one), its verb, the index after it, and whether it is negated."""
     folded = [token.casefold() for token in tokens]
-    if len(folded) > 1 and folded[0] == "be":
-        return 0, "be", 1, False
     if len(folded) > 2 and folded[1] in ("me", "us") and folded[0] not in STOP_WORDS | PREPOSITIONS:
         if folded[0] == "call" and folded[2] not in PREPOSITIONS:
             return 0, "name", 2, False

@@ -195,9 +195,9 @@ def _is_other_property(old: str, new: str) -> bool:
             return True  # "answers within 200 ms", "the port is 9090"
     if any(not any(matches(word, one) for one in mine) for word in theirs if _narrows(word, new)):
         return True  # "the upload limit for admins is 50 MB", "the debug port of the API is 9229"
-    if are_numbers and is_bound(old) and not is_bound(new):
-        return True  # "coverage must be above 90 percent", "coverage is 93 percent now"
-    return not may_replace(_find_value(come, new, are_numbers), _find_value(gone, old, are_numbers))
+    return (are_numbers and is_bound(old) and not is_bound(new)) or not may_replace(
+        _find_value(come, new, are_numbers), _find_value(gone, old, are_numbers)
+    )
 
 
 _NARROWING = LazyRegex(r"\bfor (?:(?:the|our|all) )?$", re.I)
@@ -289,8 +289,6 @@ def _relate_parsed(old: Statement, new: Statement, similarity: float) -> Relatio
         )
     if _is_outdated(old, new) and not _is_conflict(old, new):
         return "supersedes"
-    if old.former and new.former and not new.topic:
-        return "different"  # "gzip was replaced by zstd" and "gunicorn was replaced by uvicorn"
     is_judgement = new.value & _JUDGEMENT_STEMS and new.value <= _JUDGEMENT_STEMS | old.value
     if is_judgement and not old.value <= _JUDGEMENT_STEMS:
         return "different"  # "it listens on the wrong port" names no other
@@ -364,8 +362,6 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
     if old.numbers and new.numbers:
         heads = old.value - old.numbers - _GENERIC - MONTHS
         others = new.value - new.numbers - _GENERIC - MONTHS
-        if old.numbers == new.numbers:
-            return "supersedes" if announced else "different"
         is_one_property = old.predicate == new.predicate or not _VAGUE_PREDICATES.isdisjoint(
             (old.predicate, new.predicate)
         )
@@ -837,8 +833,6 @@ def _list_places(starts: Sequence[int], words: Sequence[Word]) -> list[int]:
 
 def _is_rotated(pairs: Sequence[tuple[Word, Word]]) -> bool:
     """Whether two statements differ at most in which of two parts comes first: "张敏负责支付", "支付的负责人是张敏"."""
-    if not pairs:
-        return True
     order = sorted(range(len(pairs)), key=lambda place: pairs[place][1].start)
-    first = order.index(0)
+    first = order.index(0) if order else 0
     return [*order[first:], *order[:first]] == list(range(len(pairs)))

@@ -427,3 +427,50 @@ def test_a_new_state_to_remember_is_saved_with_its_word_of_change(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("first", "said", "now"),
+    [
+        (
+            "remember that analytics are stored in Redshift",
+            "after the migration analytics sit in ClickHouse",
+            "ClickHouse",
+        ),
+        (
+            "remember the relay board has 8 channels",
+            "the datasheet says the relay board has 16 channels",
+            "16 channels",
+        ),
+        ("remember that the tracker is called nightjar", "nightjar has been rebranded to sandpiper", "sandpiper"),
+        (
+            "remember that we ship on Wednesdays",
+            "We don't ship on Wednesdays anymore; Thursday is the day.",
+            "Thursday",
+        ),
+        (
+            "remember that the tiles come from Mapbox",
+            "the tiles no longer come from Mapbox but from MapTiler",
+            "MapTiler",
+        ),
+        ("merk dir, dass das Treffen um 10 Uhr beginnt", "das Treffen wurde auf 13 Uhr verlegt", "13 Uhr"),
+        ("merk dir, dass der Sprint zwei Wochen dauert", "der Sprint dauert künftig drei Wochen", "drei Wochen"),
+        ("retiens que le projet s'appelle Mirabelle", "le projet a été rebaptisé Quetsche", "Quetsche"),
+        ("recuerda que el límite es de 10 MB", "el límite ha subido a 25 MB", "25 MB"),
+        ("lembra que o time usa o Slack", "o time trocou o Slack pelo Mattermost", "Mattermost"),
+        ("记住:缓存保留7天", "缓存保留时间延长到14天", "14天"),
+        ("覚えておいて：本番DBはdb-prod-1", "本番DBはdb-prod-4に切り替わりました", "db-prod-4"),
+    ],
+)
+def test_a_change_told_in_any_words_replaces_the_value(
+    make_harness: MakeHarness, first: str, said: str, now: str
+) -> None:
+    harness = make_harness([text("Ok.")] * 3)
+
+    async def run() -> None:
+        await run_sessions(harness, [first], ["read calc.py", said])
+        [fact] = facts(harness)
+        assert now in fact
+        await harness.app.close()
+
+    asyncio.run(run())

@@ -231,8 +231,8 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
             new, left = [last], [*left, known]  # "make verify", "make check"
     if new and any(word.form == "cjk" for word in new):
         new = _fill_chunk(new, theirs.words)
-    if not new or not _is_phrase(new, sentence):
-        return None
+    if not new or not _is_phrase(new, sentence) or (len(new) > 1 and " " in new[0].key):
+        return None  # also "make deploy fails"
     if is_denial:
         gone = _find_denied(mine, theirs, denied, new)
     else:
@@ -279,7 +279,11 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     units = [text[word.end : word.whole].strip() for text, word in ((old, gone[-1]), (sentence, new[-1]))]
     if all(units) and units[0] != units[1]:
         spans = [(gone[0].start, gone[-1].whole), (new[0].start, new[-1].whole)]  # "3 minutes" and "5 seconds"
-    articles = [_find_article(text, start) for text, (start, _) in zip((old, sentence), spans, strict=True)]
+    texts = (old, sentence)
+    articles = [_find_article(text, start) for text, (start, _) in zip(texts, spans, strict=True)]
+    if all(" " in words[0].key for words in (gone, new)):  # "make ship", beside the verb "deploy" of "make deploy"
+        starts = (text.casefold().rindex("make", 0, start) for text, (start, _) in zip(texts, spans, strict=True))
+        articles = list(starts)
     if all(place is not None for place in articles):
         spans = [(start or 0, end) for start, (_, end) in zip(articles, spans, strict=True)]  # "a fox" and "an owl"
     (start, end), (begin, stop) = spans
@@ -447,8 +451,6 @@ def _choose_denied(denied: Sequence[Word], new: Sequence[Word]) -> list[Word]:
 
 def _find_denied(mine: Words, theirs: Words, denied: Sequence[Word], new: Sequence[Word]) -> list[Word]:
     """Return the value of a statement that a sentence denies; none if it denies something else, too."""
-    if not denied:
-        return []
     form, before = _get_phrase_form(new), _get_word_before(theirs.text, new[0].start)
     if form in ("time", "version", "number") and any(word.form == "word" for word in new):
         return []  # "the test returns 9090 now, not 8080"
@@ -576,8 +578,6 @@ def _find_word_family(word: Word) -> frozenset[str]:
 def _find_number(old: Words, left: Sequence[Word], new: Word) -> list[Word]:
     forms = {new.form, "number", "version"} if re.fullmatch(r"-?\d+(?:\.\d+)?", new.text) else {new.form}
     found = [word for word in left if word.form in forms and (not word.unit or not new.unit or word.unit == new.unit)]
-    if len(found) > 1 and new.unit:
-        found = [word for word in found if word.unit == new.unit]
     is_parsed = found and len(old.text) <= _MAX_PARSED and not re.search(f"[{CJK}]", old.text)
     topic = parse_statement(old.text).topic_ids if is_parsed else frozenset[str]()
     if len(found) > 1:
@@ -680,7 +680,7 @@ def _match(old: Words, said: Words) -> tuple[list[Word], list[Word], list[Word]]
     new: list[Word] = []
     is_new_before = False
     for word in sorted(said.words, key=lambda word: word.is_denied):
-        found = next((one for one in left if one.text == word.text), None)
+        found = next((one for one in left if (one.text, one.key) == (word.text, word.key)), None)
         found = found or next((one for one in left if matches(one, word)), None)
         if found is not None:
             left.remove(found)
