@@ -608,9 +608,7 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
         elif kind := tables.relations.get(folded):
             relations.update(kind.split())
         else:
-            word = _make_word(text[start:end], start, end)
-            # "make check" is not "make verify".
-            words.append(structs.replace(word, key=f"make {folded}") if before == "make" else word)
+            words.append(_make_word(text[start:end], start, end))
     return Words(
         text=original,
         words=tuple(words),
@@ -678,7 +676,7 @@ def matches(one: Word, other: Word) -> bool:
     """Whether two words are the same, or forms of one word: "linting", "lint"."""
     if one.key == other.key:
         return one.form == other.form or "name" not in (one.form, other.form)
-    if one.form not in ("word", "proper") or other.form not in ("word", "proper") or " " in one.key + other.key:
+    if one.form not in ("word", "proper") or other.form not in ("word", "proper"):
         return False
     mine, theirs = one.text.casefold(), other.text.casefold()
     if mine.removeprefix("ge") == theirs.removeprefix("ge"):

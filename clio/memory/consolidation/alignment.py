@@ -231,8 +231,8 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
             new, left = [last], [*left, known]  # "make verify", "make check"
     if new and any(word.form == "cjk" for word in new):
         new = _fill_chunk(new, theirs.words)
-    if not new or not _is_phrase(new, sentence) or (len(new) > 1 and " " in new[0].key):
-        return None  # also "make deploy fails"
+    if not new or not _is_phrase(new, sentence):
+        return None
     if is_denial:
         gone = _find_denied(mine, theirs, denied, new)
     else:
@@ -279,11 +279,7 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     units = [text[word.end : word.whole].strip() for text, word in ((old, gone[-1]), (sentence, new[-1]))]
     if all(units) and units[0] != units[1]:
         spans = [(gone[0].start, gone[-1].whole), (new[0].start, new[-1].whole)]  # "3 minutes" and "5 seconds"
-    texts = (old, sentence)
-    articles = [_find_article(text, start) for text, (start, _) in zip(texts, spans, strict=True)]
-    if all(" " in words[0].key for words in (gone, new)):  # "make ship", beside the verb "deploy" of "make deploy"
-        starts = (text.casefold().rindex("make", 0, start) for text, (start, _) in zip(texts, spans, strict=True))
-        articles = list(starts)
+    articles = [_find_article(text, start) for text, (start, _) in zip((old, sentence), spans, strict=True)]
     if all(place is not None for place in articles):
         spans = [(start or 0, end) for start, (_, end) in zip(articles, spans, strict=True)]  # "a fox" and "an owl"
     (start, end), (begin, stop) = spans
@@ -680,7 +676,7 @@ def _match(old: Words, said: Words) -> tuple[list[Word], list[Word], list[Word]]
     new: list[Word] = []
     is_new_before = False
     for word in sorted(said.words, key=lambda word: word.is_denied):
-        found = next((one for one in left if (one.text, one.key) == (word.text, word.key)), None)
+        found = next((one for one in left if one.text == word.text), None)
         found = found or next((one for one in left if matches(one, word)), None)
         if found is not None:
             left.remove(found)
