@@ -45,9 +45,11 @@ Number of cases that pass before and after the rules were improved:
   changes over time, facts that both stay, facts told again, limits, and preferences in loose grammar. Before their
   rules 90 of 153 and 93 of 147 passed; after them, with only the failures of the development half read, 116 and 99;
   103 of the test half after those about preferences were read.
-- hard negatives: 60 pairs in seven languages, written before the rules below were changed, of a statement to remember
-  and a sentence with a word of change about another property or thing, an addition, a plan, a task or the past. Both
-  must stay. 49 before.
+- hard negatives: 60 pairs in seven languages, of a statement to remember and a sentence with a word of change about
+  another property or thing, an addition, a plan, a task or the past. The statement must stay. They were written before
+  the rules, their failures read: 49 before, 60 after.
+- eighth development: 80 changes, corrections some turns later and facts told again in seven languages. 52 before their
+  failures were read, 73 after. With their rules the words test rose to 202, the seventh test to 108.
 """
 
 import argparse
