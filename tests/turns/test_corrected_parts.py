@@ -54,6 +54,11 @@ def test_a_company_that_somebody_leaves_takes_no_role_in_other_languages(
         ),
         ("billing runs on db-3", "billing left db-3, it's on db-4 now", "billing runs on db-4"),
         (
+            "Ravi looks after the dashboard",
+            "Ravi changed departments so Celeste looks after the dashboard now",
+            "Celeste looks after the dashboard",
+        ),
+        (
             "the rota is in docs/oncall.md, the release manager is Jonas and releases go out on Tuesdays",
             "Jonas moved to another team, Ida is the release manager now",
             "the rota is in docs/oncall.md, the release manager is Ida and releases go out on Tuesdays",
