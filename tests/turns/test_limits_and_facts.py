@@ -312,11 +312,66 @@ def test_the_user_is_asked_whether_a_limit_with_a_condition_ends(
     asyncio.run(run())
 
 
-def test_a_limit_until_the_user_says_so_is_one_of_the_project(make_harness: MakeHarness) -> None:
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("from today the staging host is stage-2.parcels.internal", "the staging host is stage-2.parcels.internal"),
+        ("as of today our API version is v3", "our API version is v3"),
+        ("from now on the staging host is stage-3", "the staging host is stage-3"),
+    ],
+)
+def test_what_is_so_from_today_on_is_a_fact(make_harness: MakeHarness, said: str, fact: str) -> None:
     async def run() -> None:
-        harness = await say(make_harness, "don't push until I say so")
-        [limit] = harness.app.memory.project_preferences.all()
-        assert limit.record.content == "don't push until I say so"
+        harness = await say(make_harness, said)
+        assert list_limits(harness) == []
+        await harness.app.close()
+        harness.app = harness.build()
+        run_consolidation(harness.app.memory.consolidation)
+        assert [one.content for one in harness.app.memory.store.records()] == [fact]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "rules"),
+    [
+        ("from today always run the linter", ["always run the linter"]),
+        ("from today no deploys on Fridays", ["no deploys on Fridays"]),
+        ("don't push today", ["don't push today"]),
+        ("remember to tag each release", ["always tag each release"]),
+        ("remember to run the tests before every commit", ["always run the tests before every commit"]),
+        ("remember to update the version", []),
+    ],
+)
+def test_what_is_ordered_from_today_on_or_each_time_is_a_rule(
+    make_harness: MakeHarness, said: str, rules: list[str]
+) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said)
+        assert list_limits(harness) == rules
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "is_asked"),
+    [
+        ("only edit tests/test_app.py", True),
+        ("only ever edit tests/test_app.py", False),
+        ("only edit src/", False),
+        ("never edit deploy/ship.sh", False),
+    ],
+)
+def test_the_user_is_asked_whether_only_one_file_may_be_edited_for_good(
+    make_harness: MakeHarness, said: str, is_asked: bool
+) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said)
+        assert list_limits(harness) == [said]
+        assert bool(harness.app.memory.held_limits) is is_asked
+        assert bool(harness.app.learner.pop_suggestions()) is is_asked
         await harness.app.close()
 
     asyncio.run(run())

@@ -257,12 +257,9 @@ def _name_thing(one: StatedPreference, text: str) -> StatedPreference | None:
 
     "The importer is fragile. Never run it" is saved as "never run the importer".
     """
-    if one.kind != "rule":
-        return one
-    if (dangling := _DANGLING.match(one.content)) is None:
-        return None if _FOREIGN_DANGLING.match(one.content) else one
-    text = text.replace("’", "'")
-    before = _NAMED_BEFORE.search(text[: max(text.find(one.quote), 0)] or one.quote.partition(",")[0])
+    if one.kind != "rule" or (dangling := _DANGLING.match(one.content)) is None:
+        return None if one.kind == "rule" and _FOREIGN_DANGLING.match(one.content) else one
+    before = _NAMED_BEFORE.search(text.replace("’", "'").partition(one.quote)[0] or one.quote.partition(",")[0])
     if before is None or (before["one"] is None) is (dangling["pronoun"].lower() == "it"):
         return None
     start, end = dangling.span("pronoun")

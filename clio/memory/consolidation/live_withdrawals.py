@@ -6,6 +6,7 @@ that" takes back what the message before changed, as the change log tells.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from functools import partial
 
 from msgspec import Struct, structs
 
@@ -226,14 +227,11 @@ def _end_limits(memory: MemorySystem, text: str, done: Collection[str]) -> Itera
     for said in read_own_sentences(text):
         if said.is_question or said.text in done:
             continue
-        known = _list_forgettable(memory)
+        known, is_ordered = _list_forgettable(memory), partial(is_act_ordered, sentence=said.masked)
         records = [one for one in known if is_event_stated(find_event(one.content), said.masked)]
-        held = tuple(
-            one
-            for one in memory.held_limits
-            if is_event_stated(find_event(one), said.masked) or is_act_ordered(one, said.masked)
-        )
-        if asked := tuple(one for one in known if is_act_ordered(one.content, said.masked)):
+        limits = memory.held_limits
+        held = tuple(one for one in limits if is_ordered(one) or is_event_stated(find_event(one), said.masked))
+        if asked := tuple(one for one in known if is_ordered(one.content)):
             yield UnclearRequest(records=asked, quote=said.text)
         if records or held:
             yield _take_back(memory, records, held, said.text)

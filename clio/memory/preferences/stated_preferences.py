@@ -735,6 +735,7 @@ _STATED_OF_ONE = _EN.pattern("stated_of_one")
 _ORDER_BEHIND = _EN.pattern("order_behind")
 """An order for the current task behind a statement: ", so update the config"."""
 _LASTING_NOW = _EN.pattern("lasting_now")
+_EACH_TIME = _EN.pattern("each_time")
 
 
 def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPreference | None:
@@ -762,6 +763,8 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     demanded = first(inner, _RULES)
     if demanded is not None:
         return demanded
+    if to and not found["that"] and is_order(inner.masked.partition(" ")[0]) and _EACH_TIME.search(inner.masked):
+        return make_stated("rule", f"always {inner.text}", SCORES["always"], certain=not NOW.search(inner.masked))
     # "the port is 9090 now" is a change that lasts.
     is_stated = found["that"] or found["colon"] or _CLAUSE.match(rest.masked)
     timeless = _LASTING_NOW.sub("", rest.masked) if is_stated else rest.masked
