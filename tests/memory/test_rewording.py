@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.statement_relation import says_same
+from clio.memory.statement_relation import relate_statements, says_same
 
 _LINES = (Path(__file__).parent / "data" / "rewordings.tsv").read_text(encoding="utf-8").splitlines()[1:]
 
@@ -30,3 +30,14 @@ def test_statements_in_other_words_are_the_same_and_look_alikes_are_not(line: st
 )
 def test_other_roles_tenses_and_moods_are_another_statement(one: str, other: str) -> None:
     assert not says_same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("the database is PostgreSQL 15", "our db is postgres 15"),
+        ("the session store is MongoDB 7", "the session store is mongo 7"),
+    ],
+)
+def test_a_short_name_of_a_product_is_that_product(one: str, other: str) -> None:
+    assert relate_statements(one, other) == "same"
