@@ -55,7 +55,6 @@ from clio.errors import ClioError, UsageError, UserError
 from clio.memory.consolidation.corrections import read_corrections
 from clio.memory.consolidation.forget_requests import find_forget_requests
 from clio.memory.consolidation.learner import find_statements, save_statements
-from clio.memory.consolidation.live_withdrawals import Lifted, MessageBefore, forget_requested
 from clio.memory.preferences.foreign_statements import detect_language
 from clio.memory.preferences.preferences import stance_of
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference
@@ -298,6 +297,8 @@ def _forget_requested(ctx: CommandContext, text: str) -> CommandResult | None:
     """Forget what a text asks to forget, as if it were a message; None if it asks for nothing."""
     if not any(one.is_whole and one.kind != "pointing" for one in find_forget_requests(text)):
         return None
+    from clio.memory.consolidation.live_withdrawals import Lifted, MessageBefore, forget_requested
+
     done = forget_requested(ctx.memory, text, make_user_provenance(ctx).session, "", MessageBefore(), ())
     gone = [record.id for one in done if isinstance(one, Lifted) for record in one.records]
     lines = "\n".join(filter(None, (one.describe() for one in done)))
