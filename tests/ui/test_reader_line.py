@@ -198,7 +198,9 @@ def test_output_is_printed_between_the_line_and_its_repetition() -> None:
 
 
 @pytest.mark.parametrize(("keys", "word", "agreed"), [("y", "", True), ("n", "", False), ("wipe\r", "wipe", True)])
-def test_a_yes_is_a_key_or_a_word(keys: str, word: str, agreed: bool) -> None:
+def test_a_yes_is_a_key_or_a_word(keys: str, word: str, agreed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clio.ui.keyboard._saved_at", -1e9)  # otherwise what the test before typed may seem to go on
+
     async def run() -> bool:
         with create_pipe_input() as pipe:
             user = Talk(pipe)
