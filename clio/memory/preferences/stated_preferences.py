@@ -82,9 +82,12 @@ def _about_user() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 class _AboutUserRules(Struct, frozen=True, kw_only=True):
-    """The content of `about_user.json`: what is between two statements, and by language, the statements.
+    """The content of `about_user.json`, as regular expressions.
 
-    parts: by name, what stands in braces in them.
+    Attributes:
+        joint: what may be between two statements.
+        parts: by name, the pattern that replaces `{name}` in the statements.
+        states: by language, the statements about the user.
     """
 
     joint: str
