@@ -303,7 +303,7 @@ _VAGUE = frozenset(("", "*", "be", "be at", "have", "name"))
 def _is_about_other_thing(
     mine: Words, theirs: Words, own: Sequence[Word], left: Sequence[Word], gone: Sequence[Word], new: Sequence[Word]
 ) -> bool:
-    """Whether a sentence is about another thing than a statement, or of where it is.
+    """Whether a sentence is about another thing than a statement, or about where the thing is.
 
     "The billing branch is trunk" says nothing of "the billing queue is heron", nor "mobile uses Redis" of "billing uses
     Redis", nor "the logo is in assets/logo.svg" of "the logo is blue".
