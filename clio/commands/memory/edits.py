@@ -52,7 +52,6 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.preference_commands import save_preference
 from clio.errors import ClioError, UsageError, UserError
-from clio.memory.consolidation.corrections import read_corrections
 from clio.memory.consolidation.forget_requests import find_forget_requests
 from clio.memory.consolidation.learner import find_statements, save_statements
 from clio.memory.preferences.foreign_statements import detect_language
@@ -96,6 +95,8 @@ def remember_text(ctx: CommandContext, argument: str) -> CommandResult:
     if name == "auto":
         if (done := _forget_requested(ctx, given.text) or _save_stated(ctx, given.text, scope)) is not None:
             return done
+        from clio.memory.consolidation.corrections import read_corrections
+
         name = "fact"
         # "actually Ida is the release manager"
         correcting = next((text for text, quote in read_corrections(given.text) if quote == given.text), "")

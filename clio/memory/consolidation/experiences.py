@@ -511,6 +511,25 @@ class Finding(Struct, frozen=True, kw_only=True):
     at: float
 
 
+class Correction(Struct, frozen=True, kw_only=True):
+    """A sentence that may correct a memory.
+
+    Attributes:
+        text: the sentence without words such as "actually".
+        quote: the sentence as written.
+        session, message: ids of where the user wrote it.
+        at: when, in seconds since the epoch.
+        before: the user's message before it in the session, if a stored session is replayed.
+    """
+
+    text: str
+    quote: str
+    session: str
+    message: str
+    at: float
+    before: str = ""
+
+
 # Parts of the importance. They are combined like probabilities, 1 - Π(1 - part), so that the total stays below 1.
 WORDS, STATED, COMMITTED, PASSED, CHANGED, DECIDED, ANSWERED = 0.15, 0.35, 0.3, 0.25, 0.1, 0.25, 0.1
 _MANY_CHARS, _ANSWER_CHARS = 1_000, 200

@@ -12,13 +12,12 @@ from clio.errors import UserError
 from clio.ids import id_time
 from clio.memory.consolidation.alignment import is_restated
 from clio.memory.consolidation.corrections import (
-    Correction,
     Stated,
     archive_refuted,
     make_replacement,
     match_corrections,
 )
-from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
+from clio.memory.consolidation.experiences import QUOTE_CHARS, Correction, Finding
 from clio.memory.preferences.stated_preferences import list_about_user
 from clio.memory.store.deduplication import compare_texts, is_known
 from clio.memory.store.memory_store import MemoryStore

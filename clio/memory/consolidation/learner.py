@@ -49,7 +49,7 @@ _EN = english_rules("preferences")
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report, StartedBy
-    from clio.memory.consolidation.live_corrections import UnclearCorrection
+    from clio.memory.consolidation.corrections import UnclearCorrection
     from clio.memory.consolidation.live_withdrawals import MessageBefore, UnclearRequest
 
 
@@ -501,7 +501,7 @@ class Learner:
             or _may_restate(self._memory, text, session.id)
         ):
             return set(), set()
-        from clio.memory.consolidation.live_corrections import (
+        from clio.memory.consolidation.corrections import (
             Replaced,
             apply_corrections,
             correct_preferences,

@@ -9,8 +9,7 @@ from msgspec import Struct, structs
 
 from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.consolidation.command_findings import HabitState
-from clio.memory.consolidation.corrections import Correction
-from clio.memory.consolidation.experiences import Experience, find_own_start, split_into_turns
+from clio.memory.consolidation.experiences import Correction, Experience, find_own_start, split_into_turns
 from clio.memory.transcripts.session_text import MEMORY_TOOL
 from clio.messages import AssistantMessage, Message, UserMessage, is_turn_start
 from clio.sessions.listing import find_session_ids, list_file_names, list_sessions

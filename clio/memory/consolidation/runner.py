@@ -25,9 +25,10 @@ from clio.config.project_links import SHARED_NAME
 from clio.errors import ProviderError, StorageError, UserError
 from clio.memory.consolidation.command_findings import Habits, HabitState, find_fixes
 from clio.memory.consolidation.consolidation import MAX_CHANGES, AskModel, Consolidation, Report, StartedBy, is_same_day
-from clio.memory.consolidation.corrections import Correction, find_corrections
+from clio.memory.consolidation.corrections import find_corrected_statements, find_corrections
 from clio.memory.consolidation.experiences import (
     QUOTE_CHARS,
+    Correction,
     Experience,
     Finding,
     list_completed_calls,
@@ -39,7 +40,6 @@ from clio.memory.consolidation.forget_requests import (
     is_stated_in,
     needs_confirmation,
 )
-from clio.memory.consolidation.live_corrections import find_corrected_statements
 from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
 from clio.memory.consolidation.stated_facts import find_statements
 from clio.memory.consolidation.tidying import Tidying

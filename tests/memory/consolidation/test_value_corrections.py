@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.consolidation.alignment import is_already_said
-from clio.memory.consolidation.live_corrections import Replaced, find_corrected_statements
+from clio.memory.consolidation.corrections import Replaced, find_corrected_statements
 from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.consolidation.value_corrections import (
     find_corrected_value,
