@@ -21,7 +21,7 @@ from clio.memory.preferences.foreign_statements import (
     read_statements,
 )
 from clio.memory.preferences.limits import StatedLimit, find_limits
-from clio.memory.preferences.listed_requests import read_lists
+from clio.memory.preferences.own_sentences import read_lists
 from clio.memory.preferences.preferences import Preferences, replaces_order
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import (
