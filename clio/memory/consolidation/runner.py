@@ -33,16 +33,15 @@ from clio.memory.consolidation.experiences import (
     Finding,
     list_completed_calls,
 )
-from clio.memory.consolidation.finding_saver import Changes, FindingSaver, digest, fold_text
 from clio.memory.consolidation.forget_requests import (
     find_forget_requests,
     is_meant,
     is_stated_in,
     needs_confirmation,
 )
+from clio.memory.consolidation.memory_updates import Changes, FindingSaver, Tidying, fold_text, hash_finding
 from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
 from clio.memory.consolidation.stated_facts import find_statements
-from clio.memory.consolidation.tidying import Tidying
 from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted, widen_limit
 from clio.memory.store.change_log import LOG_NAME
 from clio.memory.store.memory_store import MemoryStore
@@ -552,7 +551,7 @@ class ConsolidationRun:
         for finding in self._habits.findings():
             if self._over():
                 break
-            name = digest(finding)
+            name = hash_finding(finding)
             now = f"{name}:{int(finding.at // MONTH_S)}"
             if now in self._state.told:
                 continue

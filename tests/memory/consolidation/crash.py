@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from clio.memory.consolidation import runner
-from clio.memory.consolidation.finding_saver import FindingSaver
+from clio.memory.consolidation.memory_updates import FindingSaver
 from tests.memory.consolidation.consolidation_support import Place
 from tests.support.kill_writers import main
 
