@@ -25,8 +25,8 @@ from clio.memory.retrieval.scoring import WhyReport, report_project_memory
 from clio.memory.retrieval.turn_memory import TurnMemory, saved_fragment
 from clio.memory.store.change_log import Change, Position, ScopeLogs, list_marked, new_change
 from clio.memory.store.memory_store import MemoryStore
-from clio.memory.store.record import KEYED_NOTE, PROGRESS_KEY, PROJECT_KINDS, Hit
-from clio.memory.store.typed_store import Decide
+from clio.memory.store.record import KEYED_NOTE, PROGRESS_KEY, PROJECT_KINDS, Hit, MemoryRecord
+from clio.memory.store.typed_store import Decide, Scope
 from clio.memory.styles.style_state import DIMENSIONS, intent_of
 from clio.memory.styles.styles import Styles
 from clio.memory.vectors.semantic_index import Documents, SemanticIndex
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from clio.memory.preferences.session_start import PendingLimits
     from clio.memory.preferences.stated_preferences import StatedPreference
     from clio.memory.retrieval.retriever import Retriever
-    from clio.memory.store.record import MemoryRecord
     from clio.memory.styles.feedback import Feedback, Noted
     from clio.memory.team.share import Sharing
     from clio.memory.transcripts.session_search import SessionRecall
@@ -463,6 +462,13 @@ class MemorySystem:
         self.raise_if_off()
         return self._project_preferences
 
+    def list_preferences(self) -> list[tuple[Scope, MemoryRecord]]:
+        """Return the preferences, rules and limits with their scope; the project's only if the project is trusted."""
+        found: list[tuple[Scope, MemoryRecord]] = [("user", one.record) for one in self.preferences.all()]
+        if not self._is_foreign:
+            found.extend(("project", one.record) for one in self.project_preferences.all())
+        return found
+
     @property
     def pending_limits(self) -> "PendingLimits":
         """Return the limits from runs that could not ask the user whether they are permanent."""
@@ -650,7 +656,7 @@ class MemorySystem:
         """Whether a change is no limit of another session; without a session, the limits of all can be undone."""
         return change.store != "session" or not self._session or change.id in _list_live_changes(self._limits)
 
-    def note_restored(self, records: "Sequence[MemoryRecord]") -> None:
+    def note_restored(self, records: Sequence[MemoryRecord]) -> None:
         """Tell the model with the next turn that these memories hold again."""
         if self._of_turn:
             self._of_turn.note_restored(records)

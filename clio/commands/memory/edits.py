@@ -298,7 +298,7 @@ def _forget_requested(ctx: CommandContext, text: str) -> CommandResult | None:
     """Forget what a text asks to forget, as if it were a message; None if it asks for nothing."""
     if not any(one.is_whole and one.kind != "pointing" for one in find_forget_requests(text)):
         return None
-    from clio.memory.consolidation.live_withdrawals import Lifted, MessageBefore, forget_requested
+    from clio.memory.consolidation.withdrawals import Lifted, MessageBefore, forget_requested
 
     done = forget_requested(ctx.memory, text, make_user_provenance(ctx).session, "", MessageBefore(), ())
     gone = [record.id for one in done if isinstance(one, Lifted) for record in one.records]

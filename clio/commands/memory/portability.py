@@ -738,14 +738,13 @@ def collect_memory(ctx: CommandContext) -> dict[str, Any]:
 
 
 def _make_record_data(ctx: CommandContext, record: MemoryRecord, sessions: dict[str, str]) -> dict[str, Any]:
-    session = record.provenance.session if record.provenance else ""
     return {
         "id": record.id,
         "kind": KEYED_NOTE if record.key else "limit" if record.is_limit else record.kind,
         "is_named": bool(record.key),
         "text": _format_text(record),
         "by": describe_author(record) if record.by or record.author else "",
-        "session": sessions.get(session, session),
+        "session": sessions.get(record.session, record.session),
         "trust": describe_trust(record),
         "confidence": None if record.key else record.confidence,
         "importance": record.importance if record.kind in TYPED_KINDS and not record.key else None,

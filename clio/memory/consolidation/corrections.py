@@ -4,7 +4,7 @@ The patterns are the section "corrections" of `clio/memory/preferences/languages
 corrects what `read_statements` recognizes. `clio.memory.statement_relation` compares whole statements,
 `value_corrections` finds the value where a correction leaves out a part of the subject, or all of it.
 If a correction fits several statements, the user is asked. Consolidation applies the same rules (`match_corrections`)
-to sessions that were recorded without this. `live_withdrawals` takes back limits and memories.
+to sessions that were recorded without this. `withdrawals` takes back limits and memories.
 """
 
 import math
@@ -25,7 +25,6 @@ from clio.memory.consolidation.alignment import (
 )
 from clio.memory.consolidation.experiences import Correction, Experience
 from clio.memory.consolidation.forget_requests import find_forget_requests, is_part_meant, takes_back_last
-from clio.memory.consolidation.live_withdrawals import MAX_LISTED, get_session, list_preferences
 from clio.memory.consolidation.stated_facts import read_correctable_statements, read_english_sentences
 from clio.memory.consolidation.value_corrections import (
     find_corrected_choice,
@@ -35,6 +34,7 @@ from clio.memory.consolidation.value_corrections import (
     list_content_words,
     read_value_corrections,
 )
+from clio.memory.consolidation.withdrawals import MAX_LISTED
 from clio.memory.preferences.foreign_statements import (
     detect_language,
     list_foreign_texts,
@@ -446,7 +446,7 @@ def _change_preferences(
     done: list[Replaced | UnclearCorrection] = []
     # "Don't touch setup.py, fix the parser" is a limit of its own beside "never touch _re.py".
     own = {one.quote for one in corrections if one.quote not in rules and find_limits(one.quote)}
-    for scope, record in list_preferences(memory):
+    for scope, record in memory.list_preferences():
         for correction in corrections:
             if record.is_limit and correction.quote in own:
                 continue
@@ -615,11 +615,11 @@ def correct_preferences(
     said = next((one.content for one in before if isinstance(one, UserMessage) and one.origin == "user"), "")
     # "No, pnpm" may answer a question of the model.
     is_asked = bool(before) and before[-1].content.rstrip().endswith(("?", "？"))
-    known = list_preferences(memory)
+    known = memory.list_preferences()
     stated: list[tuple[Scope, MemoryRecord]] = [
         (scope, one)
         for scope, one in known
-        if said and not is_asked and get_session(one) == session and is_said_before(one.content, said)
+        if said and not is_asked and one.session == session and is_said_before(one.content, said)
     ]
     found: list[Replaced | UnclearCorrection] = []
     for sentence in sentences:
@@ -738,7 +738,7 @@ def _choose_change(
     resembling = [
         (record, change)
         for record, change in changes
-        if get_session(record) == session
+        if record.session == session
         and (change.is_resembling or (change.is_close and not has_rival(change, record.content, context)))
     ]
     if len(resembling) == 1:
@@ -773,7 +773,7 @@ def _search(
                     known.update((one.id, one) for one in (record, *store.index.variants(record.id)))
         known.update((entry.id, entry) for entry in entries)
         return [
-            Stated(id=id, text=record.content, at=record.stated_since, session=get_session(record))
+            Stated(id=id, text=record.content, at=record.stated_since, session=record.session)
             for id, record in known.items()
             if not has_same_text(record.content, correction.text)
         ]

@@ -50,7 +50,7 @@ _EN = english_rules("preferences")
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report, StartedBy
     from clio.memory.consolidation.corrections import UnclearCorrection
-    from clio.memory.consolidation.live_withdrawals import MessageBefore, UnclearRequest
+    from clio.memory.consolidation.withdrawals import MessageBefore, UnclearRequest
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
@@ -551,7 +551,7 @@ class Learner:
             list_foreign_texts(text) or _MAY_LIFT.search(text) or (done is None and _has_limit_with_end(self._memory))
         ):
             return set()
-        from clio.memory.consolidation.live_withdrawals import Lifted, forget_requested, lift_limits
+        from clio.memory.consolidation.withdrawals import Lifted, forget_requested, lift_limits
 
         messages = _list_messages(session)
         context = "\n".join(one.content for one in messages[-CONTEXT_MESSAGES:])
@@ -718,7 +718,7 @@ def _list_messages(session: Session) -> "list[UserMessage | AssistantMessage]":
 
 
 def _find_last_message(session: Session, lifted: tuple[str, ...]) -> "MessageBefore":
-    from clio.memory.consolidation.live_withdrawals import MessageBefore
+    from clio.memory.consolidation.withdrawals import MessageBefore
 
     messages = session.messages
     place = next((place for place in reversed(range(len(messages))) if is_own_message(messages[place])), None)

@@ -1,16 +1,36 @@
-"""Permissions that lift a limit, and releases from a rule or preference: "you may edit setup.py again".
+"""Take back limits, rules and memories when the user's message says so: "you may edit setup.py again", "scratch that".
 
+A permission lifts a limit, a release ends a rule or preference, and `forget_requests` reads what is to be forgotten.
 Limits are lifted only by the user's own sentences: nothing that a model, a tool or a file says lifts a limit. A
 permission for one occasion ("just this once"), with a condition ("if the tests pass") or in a question lifts nothing.
-Other languages than English are read by `foreign_statements`.
+Other languages than English are read by `foreign_statements`. "Scratch that" takes back what the message before
+changed, as the change log tells.
 """
 
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
 from itertools import pairwise
 
 from msgspec import Struct, structs
 
-from clio.memory.consolidation.forget_requests import is_event_stated, is_same_word, list_shared_terms, strip_ended_rule
+from clio.errors import StorageError, UserError
+from clio.memory.consolidation.forget_requests import (
+    ForgetRequest,
+    find_forget_requests,
+    is_event_stated,
+    is_meant,
+    is_part_meant,
+    is_said_in,
+    is_same_word,
+    is_stated_in,
+    list_named,
+    list_shared_terms,
+    needs_confirmation,
+    strip_ended_rule,
+    takes_back_last,
+)
 from clio.memory.preferences.foreign_statements import (
     USING,
     WithdrawalKind,
@@ -34,12 +54,15 @@ from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import DISLIKED, VERBS, is_order
 from clio.memory.statement_reader import PREPOSITIONS, STOP_WORDS
-from clio.memory.store.record import MemoryRecord
+from clio.memory.store.record import KEYED_NOTE, SHORT_ID, MemoryRecord, Provenance, Replacement, shorten_content
+from clio.memory.system import MemorySystem
 from clio.text.lazy_regex import LazyRegex
+from clio.text.scoring import HARD_LIMIT_SCORE
+from clio.text.translation import tr
 from clio.text.vocabulary import stem_word
 
 _EN = english_rules("withdrawals")
-MAX_SENTENCE = 160
+_MAX_SENTENCE = 160
 _LEAD = _EN.pattern("lead")
 _LASTING = _EN.pattern("lasting")
 """Words that make a permission more than an order of the current task: "now", "again", "from now on"."""
@@ -102,6 +125,11 @@ _OTHER_THAN = _EN.pattern("other_than")
 _BEFORE_VERBS = frozenset("or and to ever just also please now any more not never dont be".split())
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""
+MAX_LISTED = 4
+"""Number of memories that are listed if it is not clear which one is meant."""
+_ONE_LINE_S = 0.5
+"""Memories saved within this time are from one line."""
+_FORGETTABLE = ("fact", "note", "discovery", "rule")
 
 
 class Withdrawal(Struct, frozen=True, kw_only=True):
@@ -143,14 +171,14 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
 def find_withdrawals(text: str) -> list[Withdrawal]:
     """Return the statements of a message that lift a limit or take back a preference, in its order."""
     language = detect_language(text)
-    sentences = read_own_sentences(text, MAX_SENTENCE)
+    sentences = read_own_sentences(text, _MAX_SENTENCE)
     found = [
         Withdrawal(kind=one.kind, about=one.about, quote=one.quote, language=code, may_be_state=one.may_be_state)
         for code, part in list_foreign_texts(text)
         for one in read_withdrawals(part, code)
     ]
     for said in sentences:
-        if not is_own_english(said.text, text, language):
+        if said.is_question or not is_own_english(said.text, text, language):
             continue
         rest = strip_ended_rule(said.text)
         begin = len(said.text) - len(rest) if said.text.endswith(rest) else 0
@@ -161,18 +189,17 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
         begin = topic.end() if topic else begin
         lead = _LEAD.match(said.masked, begin)
         start = lead.end() if lead else begin
-        if said.is_question:
-            continue
         if FILLER in said.masked or _PASSING.search(said.masked[:stop], start):
             continue
         is_lasting = _LASTING.search(said.masked) is not None or (
             len(said.text.split()) <= _MAX_ALONE
             and all(one is said or _STATES.match(one.masked) or _LEAD.fullmatch(one.masked) for one in sentences)
         )
-        read = _read(said.masked[start:stop], is_alone=is_lasting)
-        if read is None and (later := find_clause_after_statement(said.masked[:stop], _is_statement)) > start:
+        read = _read_withdrawal(said.masked[start:stop], is_alone=is_lasting)
+        later = 0 if read else find_clause_after_statement(said.masked[:stop], _STATES.match)
+        if later > start:
             start = later
-            read = _read(said.masked[start:stop], is_alone=is_lasting)
+            read = _read_withdrawal(said.masked[start:stop], is_alone=is_lasting)
         if read is not None:
             kind, (begin, end) = read
             about = _without_tail(said.text[start:][begin:end])
@@ -183,11 +210,7 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
     return [structs.replace(one, about=strip_ended_rule(one.about), before=before.get(one.quote, "")) for one in found]
 
 
-def _is_statement(clause: str) -> bool:
-    return _STATES.match(clause) is not None
-
-
-def _read(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, int]] | None:
+def _read_withdrawal(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, int]] | None:
     """Return the kind of a sentence, and the place of the words that say what it is about; None for any other."""
     kinds: tuple[tuple[WithdrawalKind, tuple[LazyRegex, ...]], ...] = (
         (
@@ -222,7 +245,7 @@ def is_lifted(limit: str, one: Withdrawal, *, is_held: bool = False) -> bool:
 
     is_held: whether the limit was stated for the session only; see `is_act_alone`.
     """
-    event = "" if one.kind != "permission" or is_held or one.is_again else find_event(limit)
+    event = "" if one.kind != "permission" or is_held or one.is_again else _find_event(limit)
     if event and not any(is_event_stated(event, said) for said in (one.quote, one.before)):
         return False  # "you can push" may be about this time, of "never push until the tests pass"
     shared = list_shared_terms(limit, one.before, one.about) if one.before else ()
@@ -236,18 +259,12 @@ def is_lifted(limit: str, one: Withdrawal, *, is_held: bool = False) -> bool:
         name = next(filter(None, excluded.groups()))
         limit = f"{name}は禁止" if language == "ja" else f"never {name}"
     if one.kind == "permission":
-        limit = strip_limit(limit)
+        limit = _strip_limit(limit)
     if one.kind == "praise" or one.kind == "blame":
         return not language and _is_about(limit, one.kind, one.about, is_held=is_held)
     if language:
         return compare_withdrawn(
-            limit,
-            one.about,
-            one.kind,
-            language,
-            quote=one.quote,
-            may_be_state=one.only_states,
-            is_held=is_held,
+            limit, one.about, one.kind, language, quote=one.quote, may_be_state=one.only_states, is_held=is_held
         )
     if one.only_states and not _verbs(one.about) and not _verbs(_strip_prohibition(limit)) <= USING:
         return False
@@ -292,7 +309,7 @@ def widen_limit(limit: str, one: Withdrawal) -> str:
     """
     if one.kind != "permission":
         return ""
-    stated, language = cut_task(limit), one.language or detect_language(limit)
+    stated, language = _cut_task(limit), one.language or detect_language(limit)
     if language:
         return widen_foreign(stated, one.about, language, quote=one.quote, may_be_state=one.only_states)
     if one.only_states and not _verbs(one.about) and not _MORE.search(one.quote):
@@ -345,14 +362,14 @@ def _is_about(limit: str, kind: WithdrawalKind, about: str, *, is_held: bool) ->
     return bool(mine or verbs) and names and mine == other and (verbs <= others or not others)
 
 
-def as_stated(record: MemoryRecord) -> str:
+def _as_stated(record: MemoryRecord) -> str:
     """Return the text of a preference as the user says it: a dislike is stored as the thing that is disliked."""
     is_dislike = record.score is not None and record.score <= DISLIKED and not record.explicit
     is_bare = is_dislike and not _DISLIKED.match(record.content) and not _PROHIBITION.match(record.content)
     return f"hate {record.content}" if is_bare and not detect_language(record.content) else record.content
 
 
-def may_lift(limit: str, one: Withdrawal) -> bool:
+def _may_lift(limit: str, one: Withdrawal) -> bool:
     """Whether a permission may lift a limit, which only the user knows.
 
     Either it permits everything of the kind ("you can edit anything again"), or the limit holds until an event that may
@@ -371,14 +388,14 @@ def may_lift(limit: str, one: Withdrawal) -> bool:
         return True
     if one.kind != "permission":
         return False
-    return allows_anything(limit, one) or (bool(find_event(limit)) and is_lifted(strip_limit(limit), one))
+    return _allows_anything(limit, one) or (bool(_find_event(limit)) and is_lifted(_strip_limit(limit), one))
 
 
-def allows_anything(limit: str, one: Withdrawal) -> bool:
+def _allows_anything(limit: str, one: Withdrawal) -> bool:
     """Whether a permission without a restriction includes what a limit prohibits: "you can edit anything"."""
     if one.kind != "permission":
         return False
-    limit = strip_limit(limit)
+    limit = _strip_limit(limit)
     if language := one.language or detect_language(limit):
         return allows_any_foreign(limit, one.about, language)
     prohibition = _PROHIBITION.match(limit)
@@ -395,13 +412,14 @@ def _strip_prohibition(limit: str) -> str:
     return limit.lstrip()[prohibition.end() :] if prohibition else limit
 
 
-def strip_limit(limit: str) -> str:
+def _strip_limit(limit: str) -> str:
     """Return a limit without its task, its reason and the time or event that ends it."""
-    limit = cut_task(limit)
-    return strip_end(limit) or limit
+    limit = _cut_task(limit)
+    pattern = read_until(detect_language(limit)) or _UNTIL
+    return " ".join(pattern.sub(" ", limit).split()).strip(" ,;") or limit
 
 
-def cut_task(limit: str) -> str:
+def _cut_task(limit: str) -> str:
     """Return a limit without a task or reason after it: "don't touch setup.py, fix the parser"."""
     if language := detect_language(limit):
         return cut_foreign_task(limit, language)
@@ -414,21 +432,15 @@ def _is_task_or_reason(clause: str) -> bool:
     return is_order_alone or _REASON.match(clause) is not None
 
 
-def strip_end(limit: str) -> str:
-    """Return a limit without the time or event that ends it: "don't touch config/ until Friday"."""
-    pattern = read_until(detect_language(limit)) or _UNTIL
-    return " ".join(pattern.sub(" ", limit).split()).strip(" ,;")
-
-
-def find_event(limit: str) -> str:
+def _find_event(limit: str) -> str:
     """Return the event that ends a limit, "Ben is back" of "never commit until Ben is back"; "" if there is none."""
     found = (read_until(detect_language(limit)) or _UNTIL).search(limit)
     return (found["event"] or "").strip() if found else ""
 
 
-def is_act_ordered(limit: str, sentence: str) -> bool:
+def _is_act_ordered(limit: str, sentence: str) -> bool:
     """Whether a sentence orders what a limit forbids "until I say so": "ok, push it now please"."""
-    if not re.match(r"i (?:say|tell|ask|give|ok|approve|confirm)", find_event(limit), re.I):
+    if not re.match(r"i (?:say|tell|ask|give|ok|approve|confirm)", _find_event(limit), re.I):
         return False
     lead = _LEAD.match(sentence)
     order = _without_tail(sentence[lead.end() if lead else 0 :])
@@ -484,3 +496,353 @@ def _objects(text: str) -> frozenset[str]:
             continue
         found.add(stem_word(word))
     return frozenset(found)
+
+
+class Lifted(Struct, frozen=True, kw_only=True):
+    """What one statement of the user takes back.
+
+    Attributes:
+        records: the limits, rules and preferences that were archived.
+        held: limits of this session that no longer apply.
+        restored: memories that hold again, because what had taken their place was archived.
+        held_again: limits of this session that apply again.
+        candidates: what it may have meant, if that is not clear; nothing was archived then.
+        is_empty: whether there is nothing that it means; the user is told so.
+        is_named: whether it names what it means, and does not mean the message before.
+        widened: what the limits say now, if they were only widened: `records` are their former versions.
+        quote: the sentence as written.
+    """
+
+    records: tuple[MemoryRecord, ...] = ()
+    held: tuple[str, ...] = ()
+    restored: tuple[MemoryRecord, ...] = ()
+    held_again: tuple[str, ...] = ()
+    candidates: tuple[MemoryRecord, ...] = ()
+    is_empty: bool = False
+    is_named: bool = False
+    widened: tuple[str, ...] = ()
+    quote: str
+
+    def describe(self) -> str:
+        """Return the line that reports it; "" if there was nothing to take back."""
+        if self.is_empty and self.is_named:
+            return tr("Nothing in memory is meant by “{quote}”", quote=self.quote)
+        if self.is_empty:
+            return tr("Nothing to take back: your last message changed nothing in memory")
+        if self.candidates:
+            listed = "; ".join(f"{one.id[-SHORT_ID:]} “{shorten_content(one)}”" for one in self.candidates[:MAX_LISTED])
+            return tr("Not clear which one no longer applies: {listed} · /memory forget ID", listed=listed)
+        gone = [*(shorten_content(one) for one in self.records), *self.held]
+        if self.widened:
+            new, old = ("; ".join(texts) for texts in (self.widened, gone))
+            return tr("Widened: {new} (instead of {old}){undo}", new=new, old=old, undo=self._undo)
+        undo = self._undo
+        if again := "; ".join((*map(shorten_content, self.restored), *self.held_again)):
+            if not gone:
+                return tr("Valid again: {again}{undo}", again=again, undo=undo)
+            return tr(
+                "No longer applies: {gone}; valid again: {again}{undo}", gone="; ".join(gone), again=again, undo=undo
+            )
+        return tr("No longer applies: {gone}{undo}", gone="; ".join(gone), undo=undo) if gone else ""
+
+    @property
+    def _undo(self) -> str:
+        return tr(" · /memory undo") if self.records or self.restored else ""
+
+
+def _take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tuple[str, ...], quote: str) -> Lifted:
+    """Archive memories and lift limits of this session, if there are any."""
+    if records:
+        memory.store.forget(*[record.id for record in records])
+    if held:
+        memory.lift_held(held)
+        _change_pending(memory, dict.fromkeys(held, ""))
+    return Lifted(records=tuple(records), held=held, quote=quote)
+
+
+def _change_pending(memory: MemorySystem, contents: Mapping[str, str]) -> None:
+    """Ask no longer about limits that were lifted or widened in the session that stated them."""
+    with suppress(StorageError, OSError):
+        memory.pending_limits.replace(contents)
+
+
+class UnclearRequest(Struct, frozen=True, kw_only=True):
+    """A request to forget something or to lift a limit that is not clear, so that nothing was archived.
+
+    Attributes:
+        records: the memories that it may mean.
+        quote: the sentence as written.
+        says_more: whether the memory says more than what is to be forgotten. Otherwise the request may as well be about
+            the current task.
+    """
+
+    records: tuple[MemoryRecord, ...]
+    quote: str
+    says_more: bool = False
+
+    def describe(self) -> str:
+        """Return the line that names the memories."""
+        if not self.says_more:
+            return Lifted(candidates=self.records, quote=self.quote).describe()
+        return tr(
+            "Not forgotten, because it says more: {id} “{content}” · /memory edit ID, /memory forget ID",
+            id=self.records[0].id[-SHORT_ID:],
+            content=shorten_content(self.records[0]),
+        )
+
+    def question(self) -> str:
+        """Return the question whether they are meant."""
+        content = "”, “".join(map(shorten_content, self.records))
+        if self.says_more:
+            return tr("It says more than that. Forget all of “{content}”?", content=content)
+        return tr("Forget “{content}”?", content=content)
+
+    def apply(self, memory: MemorySystem) -> Lifted:
+        """Archive the memories. Raises UserError, StorageError, OSError."""
+        return _take_back(memory, self.records, (), self.quote)
+
+
+class MessageBefore(Struct, frozen=True, kw_only=True):
+    """The user's message before this one, which "scratch that" takes back. Times are in seconds since the epoch.
+
+    Attributes:
+        text: as written; "" if this message is the first of its session.
+        since: when the message before it was written, or the session began.
+        at: when it was written. What it changed in memory was changed between these times.
+        lifted: the limits of this session that it lifted; they are in no log.
+    """
+
+    text: str = ""
+    since: float = 0.0
+    at: float = 0.0
+    lifted: tuple[str, ...] = ()
+
+
+def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted | UnclearRequest]:
+    """Archive the limits, rules and preferences that the user's message lifts; each sentence is one change to undo.
+
+    A permission that adds to an "only" limit widens it; one that lifts another limit only if it says "also".
+
+    Raises UserError, StorageError, OSError.
+    """
+    found: list[Lifted | UnclearRequest] = []
+    for one in find_withdrawals(text):
+        known = _list_forgettable(memory)
+        records = [record for record in known if is_lifted(_as_stated(record), one)]
+        held = tuple(
+            limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True) or _allows_anything(limit, one)
+        )
+        with memory.store.group(f"lifted “{one.quote}”") if records and one.says_more else nullcontext():
+            found += [_take_back(memory, records, held, one.quote)] if records or held else []
+            if (not (records or held) or one.says_more) and (widened := _widen(memory, known, session, one)):
+                found.append(widened)
+        if not records and (unclear := tuple(record for record in known if _may_lift(_as_stated(record), one))):
+            found.append(UnclearRequest(records=unclear, quote=one.quote))
+    return [*found, *_end_limits(memory, text, {one.quote for one in found})]
+
+
+def _widen(memory: MemorySystem, known: Sequence[MemoryRecord], session: str, one: Withdrawal) -> Lifted | None:
+    """Widen the "only" limits by what a permission allows as well; None if there are none."""
+    records = [(record, new) for record in known if (new := widen_limit(_as_stated(record), one))]
+    held = {limit: new for limit in memory.held_limits if (new := widen_limit(limit, one))}
+    if not records and not held:
+        return None
+    said = Provenance(session=session, asserted_by="user")
+    texts = tuple(new for _, new in records)
+    with memory.store.group("; ".join(texts)) if len(records) > 1 else nullcontext():
+        for record, new in records:
+            memory.store.update(record.id, content=new, provenance=said)
+    for limit, new in held.items():
+        memory.replace_held(limit, new)
+    _change_pending(memory, held)
+    before = tuple(record for record, _ in records)
+    return Lifted(records=before, held=tuple(held), widened=(*texts, *held.values()), quote=one.quote)
+
+
+def _end_limits(memory: MemorySystem, text: str, done: Collection[str]) -> Iterator[Lifted | UnclearRequest]:
+    """Archive the limits that end with an event that the user's message states: "the release is out".
+
+    The user is asked about those that hold "until I say so", of which the message orders what they forbid.
+    """
+    for said in read_own_sentences(text):
+        if said.is_question or said.text in done:
+            continue
+        known, is_ordered = _list_forgettable(memory), partial(_is_act_ordered, sentence=said.masked)
+        records = [one for one in known if is_event_stated(_find_event(one.content), said.masked)]
+        limits = memory.held_limits
+        held = tuple(one for one in limits if is_ordered(one) or is_event_stated(_find_event(one), said.masked))
+        if asked := tuple(one for one in known if is_ordered(one.content)):
+            yield UnclearRequest(records=asked, quote=said.text)
+        if records or held:
+            yield _take_back(memory, records, held, said.text)
+
+
+def forget_requested(
+    memory: MemorySystem, text: str, session: str, context: str, last: MessageBefore, done: Collection[str]
+) -> list[Lifted | UnclearRequest]:
+    """Archive the memories and limits that the user's message asks to forget; each sentence is one change to undo.
+
+    Args:
+        context: what was said just before.
+        done: sentences of the message that have lifted or corrected something.
+
+    Raises UserError, StorageError, OSError.
+    """
+    found: list[Lifted | UnclearRequest | None] = []
+    has_pointed = False
+    for request in find_forget_requests(text):
+        if request.quote in done:
+            continue
+        known = _list_forgettable(memory)
+        if request.kind == "all":
+            found += _take_back_all(memory, request.quote)
+            continue
+        lifted = _take_back_named(memory, known, request, context)
+        if request.kind == "pointing":
+            lifted = lifted or (None if has_pointed else _take_back_last(memory, known, session, last, request))
+            has_pointed = True
+        elif lifted is None and request.is_certain and request.is_whole:
+            lifted = Lifted(is_empty=True, quote=request.quote, is_named=True)
+        found.append(lifted)
+    return [one for one in found if one is not None]
+
+
+def _take_back_all(memory: MemorySystem, quote: str) -> Iterator[Lifted | UnclearRequest]:
+    """Lift the limits of the session, and ask about the limits and rules in memory."""
+    held = memory.held_limits
+    preferences = (one for _, one in memory.list_preferences())
+    rules = tuple(one for one in preferences if one.explicit or (one.score or 0) <= HARD_LIMIT_SCORE)
+    if held:
+        yield _take_back(memory, (), held, quote)
+    if rules:
+        yield UnclearRequest(records=rules, quote=quote)
+    if not held and not rules:
+        yield Lifted(is_empty=True, quote=quote, is_named=True)
+
+
+def _take_back_named(
+    memory: MemorySystem, known: Sequence[MemoryRecord], request: ForgetRequest, context: str
+) -> Lifted | UnclearRequest | None:
+    """Take back the only memory that a request names; None if it names none."""
+    keyed = [one for one in memory.store.records((KEYED_NOTE,)) if one.key] if request.means_note else []
+    if any(is_meant(f"{one.key} {one.content}", request) for one in keyed):
+        known = keyed
+    texts = [f"{one.key} {_as_stated(one)}" if one.key else _as_stated(one) for one in known]
+    records = [known[place] for place in list_named(texts, request)]
+    if not records and request.parts and request.is_whole:
+        parts = [list_named(texts, structs.replace(request, about=part)) for part in request.parts]
+        records = [known[place] for place in sorted({place for part in parts for place in part})]
+        if records and all(len(part) < 2 for part in parts):
+            return _take_back(memory, records, (), request.quote)
+    held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
+    if 1 < len(records) <= MAX_LISTED and request.means_all:
+        return UnclearRequest(records=tuple(records), quote=request.quote)
+    if len(records) > 1:
+        return Lifted(candidates=tuple(records[:MAX_LISTED]), quote=request.quote)
+    if records and needs_confirmation(request, records[0].content, context):
+        return UnclearRequest(records=(records[0],), quote=request.quote)
+    if records or held:
+        return _take_back(memory, records, held, request.quote)
+    request = structs.replace(request, about=request.parts[0]) if request.parts else request
+    partly = [one for one in known if is_part_meant(_as_stated(one), request, is_preference=one.kind == "preference")]
+    if len(partly) > 1:
+        return Lifted(candidates=tuple(partly[:MAX_LISTED]), quote=request.quote)
+    return UnclearRequest(records=(partly[0],), quote=request.quote, says_more=True) if partly else None
+
+
+def _list_forgettable(memory: MemorySystem) -> list[MemoryRecord]:
+    known = [record for _, record in memory.list_preferences()]
+    return known + [one for one in memory.store.records(_FORGETTABLE, with_notes=False) if not one.is_variant]
+
+
+def _take_back_last(
+    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore, request: ForgetRequest
+) -> Lifted | None:
+    """Take back what the user's last message changed in memory, as one change.
+
+    Returns None if it changed nothing and the user can't mean memory: none of it is from this session.
+    """
+    last = _find_line_saved_since(memory, known, session, last) or last
+    replaced, forgotten = _find_changes(memory, known, session, last)
+    taken = {one.new.id for one in replaced}
+    records = [
+        one for one in known if one.id not in taken and one.session == session and is_stated_in(one.content, last.text)
+    ]
+    held = tuple(one for one in memory.held_limits if is_stated_in(one, last.text))
+    if last.lifted:
+        permissions = find_withdrawals(last.text)
+        widened = {widen_limit(limit, one) for limit in last.lifted for one in permissions}
+        memory.lift_held([limit for limit in memory.held_limits if limit in widened])
+        memory.hold_limits(last.lifted)
+    if not (replaced or forgotten or records or held or last.lifted):
+        is_about_memory = not last.text or any(one.record.session == session for one in memory.store.versions())
+        return Lifted(is_empty=True, quote=request.quote) if request.is_whole and is_about_memory else None
+    if not replaced and not forgotten:
+        lifted = _take_back(memory, records, held, request.quote)
+        return structs.replace(lifted, held_again=last.lifted)
+    back: list[MemoryRecord] = []
+    with memory.store.group(f"took back “{shorten_content([*(one.new for one in replaced), *forgotten][0])}”"):
+        gone, again = memory.store.take_back(*replaced)
+        for one in forgotten:
+            with suppress(UserError):  # another memory says the same
+                back.append(memory.store.restore(one.id))
+        memory.note_restored((*again, *back))
+        lifted = _take_back(memory, records, held, request.quote)
+    records = [*gone, *lifted.records]
+    return structs.replace(lifted, records=tuple(records), restored=(*again, *back), held_again=last.lifted)
+
+
+def _find_line_saved_since(
+    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore
+) -> MessageBefore | None:
+    """Return what a line `#text` or a command saved last, if that was after the user's last message."""
+    live = {one.id: one for one in known}
+    ended = [(one.until, live.get(one.record.superseded_by or one.record.id)) for one in memory.store.versions()]
+    saved = [
+        (at, one.content)
+        for at, one in [*ended, *((one.created, one) for one in known)]
+        if at is not None and at > last.at and one is not None and one.session == session
+        # The model's memories have a message. What the user confirmed was stated in the last one.
+        if one.is_stated_by_user and one.provenance and not one.provenance.message
+        if not is_stated_in(one.content, last.text)
+    ]
+    if not saved:
+        return None
+    newest = max(at for at, _ in saved)
+    text = "\n".join(content for at, content in saved if at > newest - _ONE_LINE_S)
+    return MessageBefore(text=text, since=max(last.at, newest - _ONE_LINE_S), at=newest)
+
+
+def _find_changes(
+    memory: MemorySystem, known: Sequence[MemoryRecord], session: str, last: MessageBefore
+) -> tuple[list[Replacement], list[MemoryRecord]]:
+    """Return what replaced other memories, and what was forgotten, by the user's last message or by an answer to it.
+
+    The change log tells it, so that it is known after a restart, too.
+    """
+    if not last.text or takes_back_last(last.text):
+        return [], []
+    lifts = bool(find_withdrawals(last.text) or find_forget_requests(last.text))
+    live = {one.id: one for one in known}
+    replaced: dict[str, Replacement] = {}
+    forgotten: list[MemoryRecord] = []
+
+    def is_from_user(one: MemoryRecord, at: float) -> bool:
+        if one.session != session or one.provenance is None:
+            return False
+        return is_said_in(one.content, last.text) if at <= last.at else one.provenance.asserted_by == "user"
+
+    for one in known:
+        if last.since < one.created <= last.at and is_from_user(one, one.created):
+            replaced[one.id] = Replacement(new=one)
+    for version in memory.store.versions():
+        old, until = version.record, version.until
+        if until is None or until <= last.since:
+            continue
+        new = live.get(old.superseded_by or old.id)
+        if new is not None and is_from_user(new, until) and (new.content, new.score) != (old.content, old.score):
+            others = replaced[new.id].old if new.id in replaced else ()
+            replaced[new.id] = Replacement(new=new, old=(*others, old), is_new=new.id != old.id)
+        elif new is None and lifts and version.because == "forgotten" and until <= last.at:
+            forgotten.append(old)
+    return list(replaced.values()), forgotten

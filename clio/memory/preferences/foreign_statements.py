@@ -439,7 +439,7 @@ class FoundWithdrawal(Struct, frozen=True, kw_only=True):
     may_be_state: bool
 
 
-def find_clause_after_statement(sentence: str, states: Callable[[str], bool]) -> int:
+def find_clause_after_statement(sentence: str, states: Callable[[str], object]) -> int:
     """Return the offset of what follows a clause that says what is so: "Ben is back, [you can commit]"; 0 if none."""
     marks = _AFTER_STATEMENT.finditer(sentence)
     return next((mark.end() for mark in marks if states(sentence[: mark.start()])), 0)

@@ -63,7 +63,7 @@ class MemoryIndex:
         self._by_kind.setdefault(record.kind, {})[record.id] = None
         if record.variants_of is not None:
             self._variants.setdefault(record.variants_of, {})[record.id] = None
-        if session := _session_of(record):
+        if session := record.session:
             self._by_session.setdefault(session, {})[record.id] = None
         texts = [(one.content, one.keywords, one.kind) for one in (before, record) if one is not None and one.is_live]
         if len(texts) == 2 and texts[0] == texts[1]:
@@ -88,7 +88,7 @@ class MemoryIndex:
         self._by_kind[record.kind].pop(record.id, None)
         if record.variants_of is not None:
             self._variants[record.variants_of].pop(record.id, None)
-        if session := _session_of(record):
+        if session := record.session:
             self._by_session[session].pop(record.id, None)
 
     def of_kind(self, kind: Kind) -> list[MemoryRecord]:
@@ -207,10 +207,6 @@ class MemoryIndex:
 
         index = indexes.setdefault(record.kind, LshIndex())
         index.add(record.id, _signature(record.content))
-
-
-def _session_of(record: MemoryRecord) -> str:
-    return (record.provenance.session or "") if record.provenance is not None else ""
 
 
 class _KeywordIndex:

@@ -198,6 +198,11 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.provenance.asserted_by if self.provenance is not None else ""
 
     @property
+    def session(self) -> str:
+        """The id of the session that stated it; "" if the file does not say."""
+        return self.provenance.session if self.provenance is not None else ""
+
+    @property
     def trust(self) -> int:
         """How far its author is trusted, see `TRUST`; one that is unknown as far as the model."""
         return TRUST[self.author or "model"]
