@@ -17,9 +17,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clio.ids import new_id
-from clio.memory.portability.data_files import WIPE_SCOPES, list_file_sets, wipe
-from clio.memory.portability.export import MemoryPaths, decode_bundle, encode_bundle, make_bundle
 from clio.memory.portability.import_bundle import ImportSetup, merge_bundle
+from clio.memory.portability.memory_files import (
+    WIPE_SCOPES,
+    MemoryPaths,
+    decode_bundle,
+    encode_bundle,
+    list_file_sets,
+    make_bundle,
+    wipe,
+)
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore

@@ -21,8 +21,7 @@ from clio.entrypoints import project_setup
 from clio.entrypoints.doctor.data_checks import check_team
 from clio.entrypoints.doctor.findings import DoctorContext
 from clio.memory.consolidation.runner import copy_stores
-from clio.memory.portability.data_files import list_file_sets, summarize_file_sets, wipe
-from clio.memory.portability.export import MemoryPaths, make_bundle
+from clio.memory.portability.memory_files import MemoryPaths, list_file_sets, make_bundle, summarize_file_sets, wipe
 from clio.memory.store.memory_store import MemoryStore
 from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import make_place

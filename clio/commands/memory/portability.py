@@ -37,28 +37,26 @@ from clio.commands.memory.views import describe_action
 from clio.commands.session_table import compute_unique_id_length, format_title, suggest_paths
 from clio.config.paths import display_path
 from clio.errors import SessionLocked, SessionNotFound, UsageError, UserError
-from clio.memory.portability.data_files import (
-    WIPE_SCOPES,
-    FileSetSummary,
-    WipeScope,
-    list_file_sets,
-    summarize_file_sets,
-)
-from clio.memory.portability.data_files import wipe as delete
-from clio.memory.portability.export import (
+from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
+from clio.memory.portability.memory_files import (
     SECTIONS,
+    WIPE_SCOPES,
     Bundle,
+    FileSetSummary,
     KnowledgePart,
     MemoryPaths,
     Section,
+    WipeScope,
     count_project_memories,
     decode_bundle,
     encode_bundle,
     is_bundle,
+    list_file_sets,
     make_bundle,
     make_ltm_document,
+    summarize_file_sets,
 )
-from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
+from clio.memory.portability.memory_files import wipe as delete
 from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.ltm_store import read_imported_document
 from clio.memory.store.memory_store import SCOPES

@@ -17,8 +17,7 @@ from clio.config.project_links import has_shared_memory, is_team_trusted, team_m
 from clio.entrypoints.disk_usage import measure_disk_usage
 from clio.entrypoints.doctor.findings import MAX_NAMED, DoctorContext, Finding, make_note, make_ok, make_problem
 from clio.errors import NewerDocument, StorageError
-from clio.memory.portability.data_files import list_file_sets
-from clio.memory.portability.export import MemoryPaths
+from clio.memory.portability.memory_files import MemoryPaths, list_file_sets
 from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.typed_store import FORMAT as MEMORIES
 from clio.memory.team.share import Sharing

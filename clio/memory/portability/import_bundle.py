@@ -20,7 +20,7 @@ from msgspec import Raw, Struct, structs
 
 from clio.config.yaml_file import parse_yaml
 from clio.errors import ConfigError, UserError
-from clio.memory.portability.export import (
+from clio.memory.portability.memory_files import (
     MAX_STYLE_BYTES,
     Bundle,
     FeedbackPart,

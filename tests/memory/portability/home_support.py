@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from clio.memory.portability.export import MemoryPaths
+from clio.memory.portability.memory_files import MemoryPaths
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.change_log import ScopeLogs

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.portability.export import (
+from clio.memory.portability.memory_files import (
     SECTIONS,
     decode_bundle,
     encode_bundle,

@@ -7,8 +7,15 @@ import pytest
 from msgspec import structs
 
 from clio.errors import NewerDocument, UserError
-from clio.memory.portability.export import Bundle, MemoriesPart, RecordsPart, decode_bundle, encode_bundle, make_bundle
 from clio.memory.portability.import_bundle import ImportCounts, ImportSetup, merge_bundle
+from clio.memory.portability.memory_files import (
+    Bundle,
+    MemoriesPart,
+    RecordsPart,
+    decode_bundle,
+    encode_bundle,
+    make_bundle,
+)
 from clio.memory.store.change_log import undo_last
 from clio.memory.store.record import TYPED_KINDS, AssertedBy, Kind, MemoryDraft, MemoryRecord, Note, Provenance
 from clio.memory.store.typed_store import Scope

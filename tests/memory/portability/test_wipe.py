@@ -14,7 +14,7 @@ import pytest
 from clio.errors import NewerDocument, StorageError, UserError
 from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.consolidation.runner import run_consolidation
-from clio.memory.portability.data_files import WIPE_SCOPES, WipeScope, list_file_sets, summarize_file_sets, wipe
+from clio.memory.portability.memory_files import WIPE_SCOPES, WipeScope, list_file_sets, summarize_file_sets, wipe
 from clio.memory.retrieval.scoring import WhyReport
 from clio.memory.store.record import MemoryDraft
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
@@ -192,7 +192,7 @@ def test_remaining_sessions_are_not_consolidated_again(tmp_path: Path) -> None:
 
 
 def test_nothing_is_wiped_during_a_consolidation(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.memory.portability.data_files.LOCK_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("clio.memory.portability.memory_files.LOCK_TIMEOUT_S", 0.0)
     before = tree(home.top)
     with FileLock(home.places.folder / "sleep.lock"), pytest.raises(UserError, match="wipe again when it is done"):
         wipe_all(home)
