@@ -16,7 +16,7 @@ from msgspec import structs
 from clio.importing.intake import UNANSWERED, Importer, ImportLedger, ImportReport, ResultOrder, make_session_id
 from clio.importing.places import SourceFile, SourceFinder
 from clio.importing.reading import Agent, Tally
-from clio.memory.consolidation.progress import Sessions
+from clio.memory.consolidation.consolidation import Sessions
 from clio.memory.transcripts.session_search import SessionSync
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.security.redaction.redactor import Redactor

@@ -163,7 +163,7 @@ def show_consolidation_log(ctx: CommandContext, argument: str) -> CommandResult:
     words = parse_options(argument).words
     if len(words) > 1 or (words and not words[0].isdecimal()):
         raise UsageError(tr("/memory log takes how many reports to show, not {argument!r}", argument=argument))
-    reports = ctx.memory.consolidation.last(min(int(words[0]), MAX_REPORTS) if words else 1)
+    reports = ctx.memory.consolidation.log.last(min(int(words[0]), MAX_REPORTS) if words else 1)
     data = [make_report_data(report) for report in reports]
     if not reports:
         return CommandResult(

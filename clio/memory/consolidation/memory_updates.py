@@ -16,9 +16,9 @@ from msgspec import Struct, structs
 from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
 from clio.memory.consolidation.alignment import is_restated
+from clio.memory.consolidation.consolidation import MIN_SESSIONS, ConsolidationState
 from clio.memory.consolidation.corrections import Stated, archive_refuted, make_replacement, match_corrections
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Correction, Finding
-from clio.memory.consolidation.progress import MIN_SESSIONS, ConsolidationState
 from clio.memory.preferences.stated_preferences import list_about_user
 from clio.memory.store.deduplication import OUTDATED_KINDS, compare_texts, find_outdated, is_known
 from clio.memory.store.memory_store import MemoryStore

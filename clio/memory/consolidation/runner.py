@@ -24,7 +24,20 @@ from msgspec import Struct, structs
 from clio.config.project_links import SHARED_NAME
 from clio.errors import ProviderError, StorageError, UserError
 from clio.memory.consolidation.command_findings import Habits, HabitState, find_fixes
-from clio.memory.consolidation.consolidation import MAX_CHANGES, AskModel, Consolidation, Report, StartedBy, is_same_day
+from clio.memory.consolidation.consolidation import (
+    MAX_CHANGES,
+    AskModel,
+    Consolidation,
+    Listed,
+    Progress,
+    Report,
+    Sessions,
+    StartedBy,
+    Turn,
+    is_same_day,
+    read_state,
+    write_state,
+)
 from clio.memory.consolidation.corrections import find_corrected_statements, find_corrections
 from clio.memory.consolidation.experiences import (
     QUOTE_CHARS,
@@ -40,7 +53,6 @@ from clio.memory.consolidation.forget_requests import (
     needs_confirmation,
 )
 from clio.memory.consolidation.memory_updates import Changes, FindingSaver, Tidying, fold_text, hash_finding
-from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
 from clio.memory.consolidation.stated_facts import find_statements
 from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted, widen_limit
 from clio.memory.store.change_log import LOG_NAME

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct, structs
 
 import clio
 from clio.errors import CorruptDocument, NewerDocument, StorageError, UserError
-from clio.memory.consolidation.progress import ConsolidationState, Progress, read_state, write_state
+from clio.memory.consolidation.consolidation import ConsolidationState, Progress, read_state, write_state
 from clio.memory.store.change_log import LOG_NAME, ChangeLog, encode_former
 from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.ltm_store import LongTermMemory

@@ -8,7 +8,7 @@ import pytest
 
 from clio.errors import ToolFailed, UserError
 from clio.memory.consolidation import runner
-from clio.memory.consolidation.progress import read_state
+from clio.memory.consolidation.consolidation import read_state
 from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.notes import Notes
