@@ -1,9 +1,14 @@
 """A preference that the user changes is replaced; a limit that the user ends is lifted; a look-alike stays."""
 
 import asyncio
+import time
 
 import pytest
 
+from clio.memory.preferences.preferences import Preferences
+from clio.memory.store.record import Provenance
+from clio.memory.store.typed_store import TypedStore
+from clio.text.scoring import DAY_S
 from tests.support.chat_server import text
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -82,3 +87,16 @@ def test_a_complete_statement_to_remember_replaces_only_one_about_its_whole_subj
     harness = make_harness([text("Ok.")] * 3)
     known, new = "staging listens on port 9090", "the port is 8000 and the host is stg-2"
     assert say(harness, f"remember that {known}", f"remember that {new}") == sorted((known, new))
+
+
+def test_a_preference_that_is_told_to_the_model_is_not_archived(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")])
+    long_ago = time.time() - 200 * DAY_S
+    store = TypedStore(harness.app.memory.preferences.path, clock=lambda: long_ago)
+    preferences = Preferences(store, harness.app.memory.preferences.book, clock=lambda: long_ago)
+    preferences.add("short functions", score=9.0, provenance=Provenance(asserted_by="user"))
+    preferences.add("long names", score=5.0, provenance=Provenance(asserted_by="user"))
+    asyncio.run(harness.turn("sort the imports"))
+    assert "short functions" in str(harness.server.requests[-1].body)
+    harness.app.memory.store.user.compact()
+    assert list_texts(harness) == ["short functions"], "the other one is too weak to be told"

@@ -464,7 +464,8 @@ def find_preferences(text: str) -> tuple[StatedPreference, ...]:
         before = _without_lead(Sentence(text=earlier[-1].text, masked=earlier[-1].masked)) if earlier else None
         is_beside = any(one.kind == "rule" and one.certain for one in found.values())
         is_joke = JOKE.search(said.masked.lower())
-        read = () if is_joke else _read_sentence(said, before, is_alone=len(sentences) == 1, beside_rule=is_beside)
+        is_alone = not any(one is not said and (one.is_question or _is_task(one)) for one in sentences)
+        read = () if is_joke else _read_sentence(said, before, is_alone=is_alone, beside_rule=is_beside)
         for noticed in read:
             is_uncertain = noticed.kind == "rule" and _ONE_THING.search(noticed.content) and any(map(_is_task, earlier))
             certain = noticed.certain and not is_uncertain
@@ -739,10 +740,12 @@ _ORDER_BEHIND = _EN.pattern("order_behind")
 """An order for the current task behind a statement: ", so update the config"."""
 _LASTING_NOW = _EN.pattern("lasting_now")
 _EACH_TIME = _EN.pattern("each_time")
+_STATED_BEHIND = _EN.pattern("stated_behind")
+"""A clause, and no thing or task, behind "remember" or "don't forget": "we ship on Fridays"."""
 
 
 def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPreference | None:
-    """Return what the sentence asks to remember, or None. is_alone: it is the whole message."""
+    """Return what the sentence asks to remember, or None. is_alone: no other sentence asks for work."""
     if (behind := _ASKED_BEHIND.search(whole.masked)) is not None and not said.is_question:
         stated = _without_lead(whole.before(behind.start()))
         if FINITE.search(stated.masked) and not _NO_FACT.match(stated.masked) and first(stated, _RULES) is None:
@@ -753,12 +756,12 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
         return None
     whole = whole.before(tag.start()) if tag else whole
     rest = whole.after(found.end()).without_tail(TAIL)
+    if found["note"] and (not is_alone or _AND_A_TASK.search(rest.masked)):
+        return None  # "note that the test …" describes the task
     rest = rest.before(find_order_behind(rest.masked))
-    if found["note"] and (not is_alone or _AND_A_TASK.search(rest.masked) or _is_bare_clause(rest)):
-        return None  # "note that the test …" describes the task at hand; a name stands for itself
     to = re.match(r"to\b\s*", rest.masked, re.I)
     forget = "forget" in found[0].lower()
-    if forget and not found["that"] and not found["colon"]:
+    if forget and not found["that"] and not found["colon"] and not _STATED_BEHIND.match(rest.masked):
         return None
     inner = rest.after(to.end()) if to and not found["that"] else rest
     if _split_opinions(inner):
@@ -784,6 +787,7 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
         or (found["that"] and _is_clause(rest, whole.masked[found.start("that") :]))
         or _has_verb_behind_singular(rest.masked)
         or _NAME_AND_PAST.match(rest.masked)
+        or _STATED_BEHIND.match(rest.masked)
     )
     sure = bool(is_clause) and not found["fyi"]
     if not sure and not found["that"] and not found["fyi"]:

@@ -47,7 +47,7 @@ from clio.messages import AssistantMessage, ChangedMemory, Fragment, ToolMessage
 from clio.sessions.session import Session
 from clio.sessions.state import SessionLimit
 from clio.text.formatting import format_stored_time
-from clio.text.scoring import MAX_DISTANCE, compute_recall_budget, drop_oldest
+from clio.text.scoring import DAY_S, MAX_DISTANCE, compute_recall_budget, drop_oldest
 from clio.text.translation import Phrase, mark, tr_phrases
 from clio.text.untrusted_text import make_inert_line, quote_inert, strip_invisible
 from clio.text.vocabulary import is_stop_word_stem, stem_word, tokenize
@@ -629,6 +629,9 @@ class TurnMemory:
             return None
         self._told_tastes.add(fragment.text)
         self._known_tastes |= {preference.record.id: preference.record.content for preference in fitting}
+        # What the model is told is in use, and is not archived; once a day, because each use is written.
+        now = self._clock()
+        self._store.mark_used([one.record.id for one in fitting if now - one.record.accessed > DAY_S])
         return fragment
 
     def _recall(self, text: str, session: Session | None, shown: Sequence[str]) -> Fragment | None:

@@ -220,6 +220,15 @@ def test_phrases_that_only_begin_with_hate_are_no_dislike(text: str) -> None:
         ("remember that nobody touches prod", "nobody touches prod"),
         ("remember this: prod is in Frankfurt", "prod is in Frankfurt"),
         ("remember that our API has rate limits, can you?", "our API has rate limits"),
+        ("note: the kiosk boots from usb", "the kiosk boots from usb"),
+        ("note that visitors enter through gate 4", "visitors enter through gate 4"),
+        ("and note our scanner talks to COM4", "our scanner talks to COM4"),
+        ("memo: the lab is closed on mondays", "the lab is closed on mondays"),
+        ("fyi for later: invoices are numbered per year", "invoices are numbered per year"),
+        ("for next time, the demo account is acme-demo", "the demo account is acme-demo"),
+        ("save this: gate 4 opens at 6", "gate 4 opens at 6"),
+        ("dont forget nginx.test.conf has gzip off", "nginx.test.conf has gzip off"),
+        ("don't forget we ship on tuesdays", "we ship on tuesdays"),
     ],
 )
 def test_code_and_plurals_in_a_text_to_remember(text: str, content: str) -> None:
@@ -228,7 +237,18 @@ def test_code_and_plurals_in_a_text_to_remember(text: str, content: str) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["note that the api is slow, please fix it", "note that the api is slow. Make it fast."]
+    "text",
+    [
+        "note that the api is slow, please fix it",
+        "note that the api is slow. Make it fast.",
+        "note: the api is slow. why?",
+        "don't forget the semicolons",
+        "don't forget to run the tests",
+        "dont forget the file that has the keys",
+        "don't forget that one",
+        "write this: a parser for dates",
+        "note the difference between the two",
+    ],
 )
 def test_a_note_next_to_a_task_describes_the_task(text: str) -> None:
     assert find_preferences(text) == ()
