@@ -254,6 +254,20 @@ def _join_compounds(text: str, other: str) -> str:
     return "".join(parts)
 
 
+def _name_owner_first(text: str, other: str) -> str:
+    """Write "the wifi of the office" as "the office wifi" where the other text does."""
+    known = other.casefold()
+
+    def turn(found: re.Match[str]) -> str:
+        turned = f"{found['owner']} {found['thing']}"
+        return turned if turned.casefold() in known else found[0]
+
+    return _OF_THE.sub(turn, text)
+
+
+_OF_THE = LazyRegex(r"(?P<thing>[\w-]+) (?:of|in|for|at|on) (?:the|our|my) (?P<owner>[\w-]+)", re.I)
+
+
 def differ_in_numbers(old: str, new: str) -> bool:
     """Whether two texts in a script without spaces differ only in numbers, so that they share no word but much else."""
     return old != new and (masked := mask_digits(old)) is not None and masked == mask_digits(new)
@@ -718,6 +732,7 @@ def says_same(one: str, other: str) -> bool:
     The order of words tells who does what to whom: only values, and words such as "port", may be at another place, the
     verb too where the statement is turned around or in the passive voice.
     """
+    one, other = _name_owner_first(one, other), _name_owner_first(other, one)
     mine, theirs = read_reworded(one), read_reworded(other)
     implied = find_implied(mine, theirs)
     mine, theirs = (
