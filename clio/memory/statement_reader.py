@@ -578,8 +578,8 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
         if found.lastgroup != "word":
             if found[0] in tables.negations or "ない" in found[0] or "なく" in found[0]:
                 negations.append(start)
-            if words and found[0] in tables.units and words[-1].form == "number" and start - words[-1].end <= 1:
-                words[-1] = structs.replace(words[-1], unit=tables.units[found[0]], whole=end)
+            if words and found[0] in tables.units and _may_be_measured(words[-1]) and start - words[-1].end <= 1:
+                words[-1] = structs.replace(words[-1], form="number", unit=tables.units[found[0]], whole=end)
             elif found.lastgroup:
                 form: Form = "number" if found.lastgroup == "numeral" else "cjk"
                 words.append(Word(text=found[0], start=start, end=end, key=found[0], form=form))
@@ -603,8 +603,8 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
             negations.append(start)
         elif not folded or (folded in tables.linking and not is_name) or folded in fillers:
             continue
-        elif folded in tables.units and words and words[-1].form == "number" and not words[-1].unit:
-            words[-1] = structs.replace(words[-1], unit=tables.units[folded], whole=end)
+        elif folded in tables.units and words and _may_be_measured(words[-1]) and not words[-1].unit:
+            words[-1] = structs.replace(words[-1], form="number", unit=tables.units[folded], whole=end)
         elif kind := tables.relations.get(folded):
             relations.update(kind.split())
         else:
@@ -618,6 +618,11 @@ def _read_words(text: str, original: str, fillers: Collection[str]) -> Words:
         has_noun=has_noun,
         is_cleft=is_cleft,
     )
+
+
+def _may_be_measured(word: Word) -> bool:
+    """Whether a unit may follow: "44.1", which alone may be a version, too."""
+    return word.form == "number" or re.fullmatch(r"\d+\.\d+", word.text) is not None
 
 
 def _make_word(token: str, start: int, end: int) -> Word:
