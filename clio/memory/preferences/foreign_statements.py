@@ -54,8 +54,10 @@ _ONE_THING = re.compile(r"(?:d(?:en|as|er|ie|em)|l[ea]|el|[oa])\b|l['’]", re.I
 
 
 _OPENER_SIGNS = (
-    "remember mind forget note merk denk vergiss retie reten souvien oublie mémor recuerd recorda acuérd olvid cuenta "
-    "nota apunt anot memor guard lembr esque mente"
+    "remember mind forget note merk denk vergiss vergess notier notiz auf kopf behalt fest später zukunft info "
+    "protokoll retie reten souvien rappel oubli mém note tête esprit pense plus suite garder sache recuerd "
+    "recorda acuérd olvid cuenta presente nota apúnt apunt anot anót memor guard grab sepas quéda lembr esque "
+    "mente aí isso saber"
 ).split()
 """Parts of words, one of which a request to remember has. The patterns are only compiled for these."""
 _ENGLISH_CLAUSE = re.compile(r"\b[a-z]{2,} [a-z]{2,}\b.*\s[a-z]{2,} [a-z]{2,}\b", re.I)
@@ -324,6 +326,7 @@ def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
     rules = load_rule_file(language, LanguageRules)
     found: dict[str, LanguageStatement] = {}
     last: LanguageStatement | None = None
+    before = ""
     for sentence in _read_assertions(text, language, rules):
         if last is not None and last.kind == "correction" and _match(rules.denial, sentence.text):
             del found[last.content.casefold()]
@@ -333,13 +336,31 @@ def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
             statement = _as_written(_read_sentence(sentence.unquoted, rules), sentence, range(len(sentence.text) + 1))
             if statement is None and sentence.plain != sentence.unquoted:
                 statement = _as_written(_read_sentence(sentence.plain, rules), sentence, sentence.offsets)
-        last = statement
+            if statement is None and last is None and before:
+                statement = _read_asked_apart(before, sentence.text, rules)
+        last, before = statement, sentence.text
         if statement is not None:
             found.setdefault(statement.content.casefold(), statement)
             if statement.kind == "limit" and _any(rules.choice, statement.content):
                 correction = structs.replace(statement, kind="correction")
                 found.setdefault(f"{statement.content.casefold()} (correction)", correction)
     return tuple(found.values())
+
+
+_MAX_REQUEST = 6
+"""Words of a sentence that only asks to remember the one beside it."""
+
+
+def _read_asked_apart(before: str, sentence: str, rules: LanguageRules) -> LanguageStatement | None:
+    """Return what one of two sentences asks to remember of the other one: "Der Port ist 9090. Merk dir das bitte"."""
+    for text, request, fact in (
+        (f"{before}, {sentence}", sentence, before),
+        (f"{before}: {sentence}", before, sentence),
+    ):
+        found = _read_sentence(text, rules) if len(request.split()) <= _MAX_REQUEST else None
+        if found is not None and found.kind == "remember" and found.content == _tidy(fact):
+            return structs.replace(found, quote=fact)
+    return None
 
 
 class _Assertion(Struct, frozen=True):

@@ -14,7 +14,12 @@ from msgspec import Struct
 from clio.memory.consolidation.forget_requests import find_forget_requests, is_meant
 from clio.memory.consolidation.withdrawals import find_withdrawals
 from clio.memory.consolidation.withdrawals import is_lifted as compare_limit
-from clio.memory.preferences.foreign_statements import LanguageRules, detect_language, read_statements
+from clio.memory.preferences.foreign_statements import (
+    LanguageRules,
+    detect_language,
+    list_foreign_texts,
+    read_statements,
+)
 from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.rule_files import load_rule_file
 
@@ -151,6 +156,14 @@ def test_a_reminder_of_a_task_is_not_remembered(text: str, what: str) -> None:
     found = [one.content for one in read_statements(text, detect_language(text)) if one.kind == "remember"]
     assert found == ([what] if what else [])
     assert find_limits(text) == ()
+
+
+@pytest.mark.parametrize("line", (DATA.parent / "requests_to_remember.txt").read_text(encoding="utf-8").splitlines())
+def test_everyday_requests_to_remember_are_read(line: str) -> None:
+    text, _, fact = line.partition("\t")
+    found = [one.content for code, part in list_foreign_texts(text) for one in read_statements(part, code)
+             if one.kind == "remember"]  # fmt: skip
+    assert found == ([fact] if fact else [])
 
 
 @pytest.mark.parametrize(
