@@ -48,7 +48,7 @@ def test_a_statement_that_clio_asks_about_is_listed_as_such(make_harness: MakeHa
     "message",
     [
         "Log that the API key rotates monthly.",
-        "Write down that port 9000 is taken by grafana.",
+        "Jot it somewhere that port 9000 is taken by grafana.",
         "Zapamiętaj, że port 9000 jest zajęty przez grafana.",
     ],
 )

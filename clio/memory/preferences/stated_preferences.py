@@ -503,7 +503,7 @@ def _read_sentence(
     if style is not None:
         yield style
         return
-    asked = _ASKED.match(whole.masked)
+    asked = _ASKED_BY_LABEL.match(whole.masked) or _ASKED.match(whole.masked)
     told = whole.after(asked.end()) if asked else _without_lead(whole)
     opinions = _reword_opinions(told) or _split_opinions(told)
     if opinions:
@@ -701,7 +701,8 @@ def _list_parts(whole: Sentence) -> Iterator[Sentence]:
         yield begun.after(turn.end())
 
 
-_ASKED = _EN.pattern("asked")
+_ASKED, _ASKED_BY_LABEL = _EN.pattern("asked"), _EN.pattern("asked_by_label")
+"""The beginning of a request to remember, and words that are one only before a statement: "note: …", "for later: …"."""
 _CLAUSE = _EN.pattern("clause")
 _NO_FACT = _EN.pattern("no_fact")
 _LABELLED = _EN.pattern("labelled")
@@ -750,18 +751,20 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
         stated = _without_lead(whole.before(behind.start()))
         if FINITE.search(stated.masked) and not _NO_FACT.match(stated.masked) and first(stated, _RULES) is None:
             return make_stated("fact", stated.text, None, certain=not NOW.search(_LASTING_NOW.sub("", stated.masked)))
-    found = _ASKED.match(whole.masked)
+    label = _ASKED_BY_LABEL.match(whole.masked)
+    found = label or _ASKED.match(whole.masked)
     tag = _QUESTION_TAG.search(whole.masked) if said.is_question else None
     if found is None or (said.is_question and not found["ask"] and not tag):
         return None
     whole = whole.before(tag.start()) if tag else whole
     rest = whole.after(found.end()).without_tail(TAIL)
-    if found["note"] and (not is_alone or _AND_A_TASK.search(rest.masked)):
+    if label and label["note"] and (not is_alone or _AND_A_TASK.search(rest.masked)):
         return None  # "note that the test …" describes the task
     rest = rest.before(find_order_behind(rest.masked))
     to = re.match(r"to\b\s*", rest.masked, re.I)
     forget = "forget" in found[0].lower()
-    if forget and not found["that"] and not found["colon"] and not _STATED_BEHIND.match(rest.masked):
+    is_stated = _STATED_BEHIND.match(rest.masked) or _LABELLED.match(rest.masked)
+    if forget and not found["that"] and not found["colon"] and not is_stated:
         return None
     inner = rest.after(to.end()) if to and not found["that"] else rest
     if _split_opinions(inner):
@@ -772,25 +775,27 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     if to and not found["that"] and is_order(inner.masked.partition(" ")[0]) and _EACH_TIME.search(inner.masked):
         return make_stated("rule", f"always {inner.text}", SCORES["always"], certain=not NOW.search(inner.masked))
     # "the port is 9090 now" is a change that lasts.
-    is_stated = found["that"] or found["colon"] or _CLAUSE.match(rest.masked)
-    timeless = _LASTING_NOW.sub("", rest.masked) if is_stated else rest.masked
+    is_lasting = found["that"] or found["colon"] or _CLAUSE.match(rest.masked)
+    timeless = _LASTING_NOW.sub("", rest.masked) if is_lasting else rest.masked
     if not rest.masked or is_pointing(rest.masked) or NOW.search(timeless):
         return None
     is_recipe = found["colon"] and _LABELLED.match(rest.masked)
     is_condition = found["that"] and re.match(r"(?:when|where|if)\b", rest.masked, re.I)
     if (_NO_FACT.match(rest.masked) and not is_condition) or (to is not None and not found["that"] and not is_recipe):
         return None
+    if label and not found["that"] and not is_stated and is_order(rest.masked.partition(" ")[0]):
+        return None  # "note: fix the imports" is a task
     is_clause = not (found["that"] and _POINTED_AT.match(rest.masked)) and (
-        found["colon"]
+        (found["colon"] and (not label or rest.masked.count(" ") > 1))
         or FINITE.search(rest.masked)
-        or _LABELLED.match(rest.masked)
+        or is_stated
         or (found["that"] and _is_clause(rest, whole.masked[found.start("that") :]))
         or _has_verb_behind_singular(rest.masked)
         or _NAME_AND_PAST.match(rest.masked)
-        or _STATED_BEHIND.match(rest.masked)
     )
-    sure = bool(is_clause) and not found["fyi"]
-    if not sure and not found["that"] and not found["fyi"]:
+    is_fyi = not label and found["fyi"]
+    sure = bool(is_clause) and not is_fyi
+    if not sure and not found["that"] and not is_fyi:
         return None
     if not sure and found["that"]:
         rest = whole.after(found.start("that")).without_tail(TAIL)

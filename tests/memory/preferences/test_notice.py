@@ -229,6 +229,12 @@ def test_phrases_that_only_begin_with_hate_are_no_dislike(text: str) -> None:
         ("save this: gate 4 opens at 6", "gate 4 opens at 6"),
         ("dont forget nginx.test.conf has gzip off", "nginx.test.conf has gzip off"),
         ("don't forget we ship on tuesdays", "we ship on tuesdays"),
+        ("make sure you remember that guests pay with vouchers", "guests pay with vouchers"),
+        ("write down that gate 4's closed at night", "gate 4's closed at night"),
+        ("good to know for later: seats above row 30 get no meal", "seats above row 30 get no meal"),
+        ("remember for next time: pump relay -> pin 7", "pump relay -> pin 7"),
+        ("remmeber that tickets stay valid 90 days", "tickets stay valid 90 days"),
+        ("keep this in mind: door code = 4711", "door code = 4711"),
     ],
 )
 def test_code_and_plurals_in_a_text_to_remember(text: str, content: str) -> None:
@@ -243,10 +249,14 @@ def test_code_and_plurals_in_a_text_to_remember(text: str, content: str) -> None
         "note that the api is slow. Make it fast.",
         "note: the api is slow. why?",
         "don't forget the semicolons",
+        "note: fix the imports",
+        "for later: split the importer",
+        "learn: python",
+        "fact: the gate is stuck. fix it",
+        "don't forget the error pages",
         "don't forget to run the tests",
         "dont forget the file that has the keys",
         "don't forget that one",
-        "write this: a parser for dates",
         "note the difference between the two",
     ],
 )
