@@ -482,3 +482,29 @@ def test_a_question_that_cannot_be_asked_and_the_advice_are_two_sentences(tmp_pa
     ids = [json.loads(run_memory(place, "add", text, "--json").stdout)["entry"]["id"] for text in ("a is 1", "b is 2")]
     error = run_memory(place, "forget", *ids).stderr
     assert re.search(r"b is 2\. clio can't ask here; add --yes", error), error
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "scope"),
+    [
+        ("event deployed v2", "event", "project"),
+        ("note the box is slow", "note", "project"),
+        ("--kind preference early returns", "preference", "user"),
+        ("early returns --type preference", "preference", "user"),
+        ("--scope user I work in Lisbon", "fact", "user"),
+        ("--kind solution no yaml => pip install pyyaml", "solution", "project"),
+        ("we ship on Fridays --scope project", "discovery", "project"),
+        ("-- event horizon is a paper", "discovery", "project"),
+    ],
+)
+def test_add_saves_a_memory_of_any_kind(harness: Harness, given: str, kind: str, scope: str) -> None:
+    ok(harness, f"/memory add {given}")
+    store = harness.memory.store
+    [saved] = store.records()
+    assert (saved.kind, store.scope_of(saved.id)) == (kind, scope)
+
+
+@pytest.mark.parametrize("given", ["event", "--kind evnt deployed", "--kind note"])
+def test_add_refuses_a_kind_without_a_text_and_an_unknown_one(harness: Harness, given: str) -> None:
+    refused(harness, f"/memory add {given}")
+    assert not list(harness.memory.store.records())

@@ -281,6 +281,9 @@ _DRAFTS = suggest_words(
     ("workflow ", "NAME: STEP -> STEP -> …"),
     ("failure ", "WHAT FAILED => PREVENTION"),
     ("rule ", mark("PATH: TEXT, or TEXT alone for the whole project")),
+    ("event ", mark("what happened: TEXT")),
+    ("note ", mark("anything else: TEXT")),
+    ("preference ", mark("what you like: TEXT")),
 )
 
 MEMORY = (
@@ -311,8 +314,8 @@ MEMORY = (
             ),
             Command(
                 name="add",
-                argument="[KIND] TEXT [--confidence X] [--example PATH]…",
-                summary=mark("save a fact, solution, pattern, workflow, failure or rule"),
+                argument="[KIND] TEXT [--scope S] [--confidence X] [--example PATH]…",
+                summary=mark("save a memory of any kind; by default a project fact"),
                 handler=add_memory,
                 suggest=_DRAFTS,
             ),

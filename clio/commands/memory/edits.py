@@ -506,18 +506,32 @@ def _save_edited_text(ctx: CommandContext, record: MemoryRecord, text: str) -> C
 
 
 _OPTIONS = ("--confidence", "--example")
+_ADD_OPTIONS = (*_OPTIONS, "--kind", "--type", "--scope")
+_REMEMBERED_KINDS = ("event", "note", "preference")
 
 
 @requires_memory
 def add_memory(ctx: CommandContext, argument: str) -> CommandResult:
-    """Run `/memory add`: save a project memory; a text that does not begin with a kind is a fact."""
-    given = parse_text(argument, heads=1, valued=_OPTIONS)
+    """Run `/memory add`: save a memory; a text that does not begin with a kind is a project fact.
+
+    Events, notes and preferences, and facts about the user, are saved as `/memory remember` saves them.
+    """
+    first, _, rest = argument.strip().partition(" ")
+    if first in _REMEMBERED_KINDS:
+        return remember_text(ctx, f"--kind {first} {rest}")
+    given = parse_text(argument, heads=1, valued=_ADD_OPTIONS)
+    named = given.get_single("--kind") or given.get_single("--type")
+    if named in _REMEMBERED_KINDS or given.get_single("--scope") == "user":
+        return remember_text(ctx, argument if named else f"--kind fact {argument}")
     if not given.heads:
         forms = ", ".join(format_add_command(kind).removeprefix("/memory add ") for kind in ADD_SYNTAX)
         return make_refusal(tr("Add what? Write /memory add TEXT, or /memory add with one of: {forms}", forms=forms))
-    kind = None if argument.lstrip().startswith("-- ") else _parse_first_kind(given.heads[0])
+    if named:
+        kind, given = parse_kind(named), parse_text(argument, valued=_ADD_OPTIONS)
+    else:
+        kind = None if argument.lstrip().startswith("-- ") else _parse_first_kind(given.heads[0])
     if kind is None:
-        kind, given = "discovery", parse_text(argument, valued=_OPTIONS)
+        kind, given = "discovery", parse_text(argument, valued=_ADD_OPTIONS)
     draft = MemoryDraft(
         kind=kind, **parse_new_fields(kind, given.text, is_path=_make_path_check(ctx)), **_parse_field_options(given)
     )

@@ -521,11 +521,12 @@ def show_memory_history(ctx: CommandContext, argument: str) -> CommandResult:
 @label_foreign_memory
 def list_memory_changes(ctx: CommandContext, argument: str) -> CommandResult:
     """Run `/memory changes`: memories learned, changed, superseded, archived and restored since a time."""
-    given = parse_options(argument, switches=("--all",), valued=("--since", "--kind"))
+    given = parse_options(argument, switches=("--all",), valued=("--since", "--kind", "--type"))
     if given.words:
         return make_refusal(tr("/memory changes takes --since WHEN, --kind K and --all, not {text!r}", text=given.text))
     since = parse_when(given.options.get("--since", _DEFAULT_SINCE), time.time(), starts=True)
-    kinds = _parse_change_kind(given.options.get("--kind"))
+    named = given.options.get("--kind") or given.options.get("--type")
+    kinds = _parse_change_kind(named)
     memory = ctx.memory
     found = [
         one
@@ -534,7 +535,7 @@ def list_memory_changes(ctx: CommandContext, argument: str) -> CommandResult:
     ]
     data = [cast(dict[str, Any], msgspec.to_builtins(one)) for one in found]
     if not found:
-        kind = tr(" of the kind {options!r}", options=given.options["--kind"]) if kinds else ""
+        kind = tr(" of the kind {options!r}", options=named) if kinds else ""
         return CommandResult(
             text=tr("No change of memory{kind} since {date}.", kind=kind, date=format_date(since)), data=data
         )
