@@ -263,9 +263,9 @@ def test_likes_and_dislikes_in_other_languages_are_saved_or_asked_about(make_har
         await harness.turn("Odio los mocks.")
         preferences = {one.record.content: one.score for one in harness.app.memory.preferences.all()}
         assert preferences == {"Tabs": 9.0, "los mocks": 2.5}
-        await harness.turn("J'aime les réponses courtes.")
+        await harness.turn("Ich mag den kurzen Stil.")
         [(question, confirm)] = harness.app.runtime.learner.pop_suggestions()
-        assert "les réponses courtes" in question
+        assert "den kurzen Stil" in question
         confirm()
         assert len(harness.app.memory.preferences.all()) == 3
         await harness.turn("vergiss, dass ich Tabs bevorzuge")

@@ -80,8 +80,7 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
         standing_limit: limits after `standing`.
         project: searched anywhere; words that restrict a limit to the project.
         liking: the beginning of a sentence that says what the user likes, after which a limit may follow.
-        tastes: what the user prefers, likes and dislikes, in the only group that matches; about what the user only
-            "likes", clio asks.
+        tastes: what the user prefers, likes and dislikes, in the only group that matches.
         no_taste: beginnings of what is liked in one place only, or means nothing alone: "the second one", "that you …".
         exception: a limit without its object, which is what the user likes: ", aber nie mit Emojis".
         joint: searched anywhere; what separates a liking from the limit after it.
@@ -340,6 +339,8 @@ def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
                 statement = _read_asked_apart(before, sentence.text, rules)
         last, before = statement, sentence.text
         if statement is not None:
+            if statement.kind == "limit" and (liking := _find_liking_before(statement, sentence.unquoted, rules)):
+                found.setdefault(liking.content.casefold(), liking)
             found.setdefault(statement.content.casefold(), statement)
             if statement.kind == "limit" and _any(rules.choice, statement.content):
                 correction = structs.replace(statement, kind="correction")
@@ -737,6 +738,17 @@ def _find_limit_after_liking(sentence: str, rules: LanguageRules) -> LanguageSta
     return None
 
 
+def _find_liking_before(limit: LanguageStatement, sentence: str, rules: LanguageRules) -> LanguageStatement | None:
+    """Return the liking in front of a limit; beside a lasting limit, it is meant to last, too."""
+    place = sentence.find(limit.content)
+    joint = next((one for one in re.finditer(rules.joint, sentence, re.I) if one.end() == place), None)
+    if joint is None or limit.term == "task":
+        return None
+    skipped = _match(rules.skip, sentence)
+    taste = _find_taste(sentence[skipped.end() if skipped else 0 : joint.start()], sentence, rules)
+    return structs.replace(taste, term="lasting") if taste is not None else None
+
+
 def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
     skipped = _match(rules.skip, sentence)
     rest = sentence[skipped.end() :] if skipped else sentence
@@ -773,7 +785,7 @@ def _find_taste(rest: str, sentence: str, rules: LanguageRules) -> LanguageState
     """Return what a sentence says that the user prefers, likes or dislikes; nothing that is only about the moment."""
     if len(rest.split()) > _MAX_TASTE or any(re.search(pattern, rest, re.I) for pattern in rules.passing):
         return None
-    parts = re.split(r"\s*[,;–—，；]\s*", rest)
+    parts = re.split(r"\s*[,;–—，；](?!\s*(?:wenn|dass)\b)\s*", rest)
     if any(not any(_match(pattern, part) for pattern in rules.tastes.values()) for part in parts[1:]):
         return None
     for name, pattern in rules.tastes.items():
@@ -785,7 +797,7 @@ def _find_taste(rest: str, sentence: str, rules: LanguageRules) -> LanguageState
             continue
         # Saved as the thing itself, like English ones: "Mocks", not "ich hasse Mocks".
         thing = _tidy("".join((what, *more))) if len(parts) == 1 else _tidy(rest)
-        is_certain = name != "liked" and not _ONE_THING.match(what)
+        is_certain = not _ONE_THING.match(what)
         return LanguageStatement(
             kind="dislike" if name == "disliked" else "liking",
             content=thing,

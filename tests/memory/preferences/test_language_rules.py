@@ -294,17 +294,29 @@ def test_a_request_to_remember_after_a_task_is_kept(text: str, what: list[str]) 
     ("text", "kind", "term", "thing"),
     [
         ("Ich bevorzuge Tabs gegenüber Leerzeichen.", "liking", "lasting", "Tabs gegenüber Leerzeichen"),
-        ("Ich mag kurze Antworten.", "liking", "unclear", "kurze Antworten"),
+        ("Ich mag kurze Antworten.", "liking", "lasting", "kurze Antworten"),
         ("Ich hasse Mocks.", "dislike", "lasting", "Mocks"),
         ("Ich mag keine langen Funktionen.", "dislike", "lasting", "langen Funktionen"),
         ("Ich hasse den Parser.", "dislike", "unclear", "den Parser"),
         ("Je préfère les tabulations.", "liking", "lasting", "les tabulations"),
-        ("J'aime les réponses courtes.", "liking", "unclear", "les réponses courtes"),
+        ("J'aime les réponses courtes.", "liking", "lasting", "les réponses courtes"),
         ("Je n'aime pas les longues fonctions.", "dislike", "lasting", "les longues fonctions"),
         ("Prefiero comillas dobles.", "liking", "lasting", "comillas dobles"),
         ("Odio los mocks.", "dislike", "lasting", "los mocks"),
         ("No me gustan los comentarios largos.", "dislike", "lasting", "los comentarios largos"),
         ("Não gosto de funções longas.", "dislike", "lasting", "funções longas"),
+        ("mir ist lieber, wenn du zuerst Tests schreibst", "liking", "lasting", "wenn du zuerst Tests schreibst"),
+        ("mich nervt es wenn du alles kommentierst", "dislike", "lasting", "wenn du alles kommentierst"),
+        ("j'aime quand tu expliques en deux phrases", "liking", "lasting", "quand tu expliques en deux phrases"),
+        ("ça m'énerve que tu réécrives tout", "dislike", "lasting", "que tu réécrives tout"),
+        ("me gusta cuando explicas con ejemplos", "liking", "lasting", "cuando explicas con ejemplos"),
+        ("me molesta que reescribas archivos enteros", "dislike", "lasting", "que reescribas archivos enteros"),
+        ("gosto quando você mostra diffs", "liking", "lasting", "quando você mostra diffs"),
+        ("odeio quando a resposta é enorme", "dislike", "lasting", "quando a resposta é enorme"),
+        ("我喜欢你用中文回答", "liking", "lasting", "你用中文回答"),
+        ("箇条書きのほうが読みやすい", "liking", "lasting", "箇条書き"),
+        ("短く答えてくれると助かる", "liking", "lasting", "短く答えてくれる"),
+        ("長い前置きは苦手", "dislike", "lasting", "長い前置き"),
     ],
 )
 def test_likes_and_dislikes_are_found_and_saved_as_the_thing_itself(
@@ -329,10 +341,47 @@ def test_likes_and_dislikes_are_found_and_saved_as_the_thing_itself(
         "Prefiero que lo hagas tú.",
         "Prefiero la primera.",
         "Odio este error.",
+        "Ich mag, dass du das gefixt hast.",
+        "J'aime quand les tests passent.",
+        "J'aime que tu aies corrigé ça.",
+        "Me gusta lo que hiciste.",
+        "Me gusta cuando los tests pasan.",
+        "Gosto que você fez isso.",
+        "我喜欢你的方案",
+        "この案が好き",
     ],
 )
 def test_an_opinion_about_the_task_is_no_preference(text: str) -> None:
     assert read_statements(text, detect_language(text) or "de") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "liked", "limit"),
+    [
+        ("ich mag kleine Funktionen, aber hör auf mit Einzeilern", "kleine Funktionen", "hör auf mit Einzeilern"),
+        ("ich steh auf Typannotationen, aber spar dir die Docstrings", "Typannotationen", "spar dir die Docstrings"),
+        ("j'adore tes plans au début, par contre arrête de renommer les variables",
+         "tes plans au début", "arrête de renommer les variables"),
+        ("j'aime les petits diffs mais évite les abréviations", "les petits diffs", "évite les abréviations"),
+        ("me gustan los tests cortos pero deja de añadir logs", "los tests cortos", "deja de añadir logs"),
+        ("me encanta que expliques poco, eso sí basta de emojis", "que expliques poco", "basta de emojis"),
+        ("gosto de nomes longos mas para de criar pastas novas", "nomes longos", "para de criar pastas novas"),
+        ("我喜欢小函数，不过别再写多余的注释", "小函数", "别再写多余的注释"),
+        ("短い関数が好き、ただし勝手にリネームするのはやめて", "短い関数", "勝手にリネームするのはやめて"),
+    ],
+)  # fmt: skip
+def test_a_limit_beside_a_liking_is_read_with_it(text: str, liked: str, limit: str) -> None:
+    found = [(one.kind, one.content) for one in read_statements(text, detect_language(text))]
+    assert found == [("liking", liked), ("limit", limit)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hör auf", "der Test hört auf zu laufen", "arrête", "le test s'arrête de tourner", "para", "o build para de rodar",
+     "el servidor deja de responder"],
+)  # fmt: skip
+def test_what_stops_is_no_limit(text: str) -> None:
+    assert find_limits(text) == ()
 
 
 def test_a_preference_alone_is_no_limit() -> None:
