@@ -67,6 +67,7 @@ _CONTRACTIONS = (
     (LazyRegex(r"\b(it|that|there|he|she|who|what)'s\b", re.I), r"\1 is"),
     (LazyRegex(r"(\w)'s\b"), r"\1"),
     (LazyRegex(r"'(?:re)\b", re.I), " are"),
+    (LazyRegex(r"\b(?:(i)'m|am|is|are) based (?=(?:in|at)\b)", re.I), r"\1 live "),
     (LazyRegex(r"'ve\b", re.I), " have"),
     (LazyRegex(r"'ll\b", re.I), " will"),
     (LazyRegex(r"\b(?:gets?|got|getting)(?= (?:not )?[a-z]+(?:ed|pt|nt|ilt|ut|wn)\b)", re.I), "is"),

@@ -240,6 +240,7 @@ class WordTables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     dropped_starts: re.Pattern[str]
     limiting_starts: re.Pattern[str]
     doubts: re.Pattern[str]
+    jokes: re.Pattern[str]
     past: re.Pattern[str]
     leads: re.Pattern[str]
     weak_leads: re.Pattern[str]
@@ -645,7 +646,7 @@ def _get_form(token: str) -> Form:
         return "number"
     if re.fullmatch(r"v?\d+(?:\.\d+)+|v\d+", token):
         return "version"
-    if re.fullmatch(r"-?\d[\d.,]*%?|\d+(?:st|nd|rd|th)|\d+-\d+", token):
+    if re.fullmatch(r"0x[\da-f]+|-?\d[\d.,]*%?|\d+(?:st|nd|rd|th)|\d+-\d+", token, re.I):
         return "number"
     if _IDENTIFIER.fullmatch(token):
         return "name"

@@ -80,8 +80,9 @@ class ValueChange(Struct, frozen=True, kw_only=True):
 
     @property
     def is_alike(self) -> bool:
-        """Whether both values have the same form, digit by digit: "8080" and "9090"."""
-        return re.sub(r"\d", "0", self.old) == re.sub(r"\d", "0", self.new)
+        """Whether both values have the same form, digit by digit: "8080" and "9090", "0x3C" and "0x48"."""
+        shapes = {re.sub(r"(?<=^0x)[\da-fA-F]+|\d", "0", value) for value in (self.old, self.new)}
+        return len(shapes) == 1
 
     @property
     def is_resembling(self) -> bool:
@@ -121,9 +122,12 @@ def align(old: str, sentence: str) -> ValueChange | None:
     if denied and not is_denial and re.search(f"[{CJK}]", sentence):
         return None  # "错误不是来自 sphinx，而是来自 mypy"
     said = denial if denial and is_denial else said
-    if not said.words or word_tables().doubts.search(said.plain):
+    tables = word_tables()
+    if not said.words or (tables.jokes.search(said.plain) and not said.is_corrected):
         return None
-    if not said.is_signed and ("past" in said.moods or word_tables().past.search(said.text)):
+    if tables.doubts.search(_WANTED.sub("", said.plain)):
+        return None
+    if not said.is_signed and ("past" in said.moods or tables.past.search(said.text)):
         return None
     mine, within = select_clause(mine, said)
     found = _align_words(mine, said, is_denial=is_denial)
@@ -136,6 +140,8 @@ def align(old: str, sentence: str) -> ValueChange | None:
     return _divide_list(old, said, found)
 
 
+_WANTED = re.compile(r"^\s*(?:\S+ ){0,2}(?:wants?|wanted)\b[^,;.]*[,;.](?= )", re.I)
+"""Why a value changed: "the client wants it at 90, so it's 90 now"."""
 _JOINT = re.compile(r"\s*,\s+(?:(?:and|und|et|y|e)\s+)?|\s+(?:and|und|et|y|e)\s+")
 
 
@@ -252,7 +258,8 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     is_free = bool(denied) or is_subject or _BY.search(old) is not None
     if has_subject and (have_other_roles(mine, theirs) or (not is_free and have_other_relation(mine, theirs))):
         return None  # "the parser uses Lark", "the parser is maintained by Ronny now"
-    if has_subject and not (denied or theirs.is_corrected) and _has_other_predicate(mine, theirs, left, gone, new):
+    is_alone = all(word in new or word.is_optional for word in theirs.words)
+    if not (is_alone or denied or theirs.is_corrected) and _has_other_predicate(mine, theirs, left, gone, new):
         return None
     is_first = len(old[: gone[0].start].split()) < 2 and gone[0] is mine.words[0]
     if has_subject and not denied and is_first and not has_one_subject(mine, theirs):
@@ -421,7 +428,13 @@ def _is_about(mine: Words, theirs: Words, new: Sequence[Word]) -> bool:
     if any(matches(word, known) for word in own for known in mine.words):
         return True
     is_value = _get_phrase_form(new) != "word" or bool(find_family(new[-1].text.casefold()))
-    return theirs.is_corrected and not own and is_value
+    # "the client wants the tank alarm at 90%, so it's 90 now"
+    said = sum(
+        any(matches(word, known) for known in mine.words)
+        for word in theirs.words
+        if word.is_optional and not word.is_denied
+    )
+    return (theirs.is_corrected or (theirs.is_change and said > 1)) and not own and is_value
 
 
 def _is_value(statement: Words, gone: Sequence[Word]) -> bool:
@@ -441,7 +454,7 @@ def _keeps_order(mine: Words, theirs: Words, new: Collection[Word]) -> bool:
 def _choose_denied(denied: Sequence[Word], new: Sequence[Word]) -> list[Word]:
     """Return the denied words that are of the form of the new value, if they are next to each other."""
     alike = [word for word in denied if word.form == _get_phrase_form(new)] or list(denied)
-    is_phrase = all(after.start - before.end <= 1 for before, after in pairwise(alike))
+    is_phrase = all(0 < after.start - before.end <= 1 for before, after in pairwise(alike))
     return alike if is_phrase else alike[:1]
 
 
@@ -592,9 +605,19 @@ def _find_last(old: Words, phrases: Sequence[list[Word]], new: Sequence[Word], s
         ends = [one.start - 1 for one in old.words if matches(said.words[-1], one)]
         same = [one for one in phrases if one[-1].end in ends]
         return same[0] if len(same) == 1 else []  # "I prefer single quotes", "no wait, double quotes"
+    before = max((one for one in said.words if one.end < new[0].start), key=lambda one: one.end, default=None)
+    if said.is_signed and before and re.fullmatch(r" (?:is|are|should be) ", said.text[before.end : new[0].start]):
+        # "role is viewer" of "the test user is qa_lena with role editor"
+        same = [one for one in phrases if _get_word_before(old.text, one[0].start) == before.text.casefold()]
+        if len(same) == 1:
+            return same[0]
     if not phrases or phrases[-1][-1] is not old.words[-1] or not said.is_signed:
         return []
     last = phrases[-1]
+    if said.is_corrected and len(new) == len(said.words) and len(old.text) <= _MAX_PARSED:
+        # "semicolons" of "exports use semicolons as the separator", "trunk" of "the branch is called trunk here"
+        value = parse_statement(old.text).value
+        last = next((one for one in phrases if value and value <= _list_stems(one)), last)
     before, before_new = (
         _get_word_before(text, phrase[0].start) for text, phrase in ((old.text, last), (said.plain, new))
     )

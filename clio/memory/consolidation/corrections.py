@@ -29,9 +29,11 @@ from clio.memory.consolidation.stated_facts import read_correctable_statements, 
 from clio.memory.consolidation.value_corrections import (
     find_corrected_choice,
     find_corrected_value,
+    find_implied_value,
     has_rival,
     is_said_before,
     list_content_words,
+    list_free_clauses,
     read_value_corrections,
 )
 from clio.memory.consolidation.withdrawals import MAX_LISTED
@@ -44,8 +46,8 @@ from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.own_sentences import FILLER
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import find_order_behind, is_order
-from clio.memory.statement_parser import announces_change
-from clio.memory.statement_reader import read_statement_words, split_clauses
+from clio.memory.statement_parser import announces_change, parse_statement
+from clio.memory.statement_reader import read_statement_words, split_clauses, word_tables
 from clio.memory.statement_relation import relate_statements, topic_terms
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -547,7 +549,14 @@ def correct_values(
         changes = [
             (record, change)
             for record in _keep_related(known.values(), f"{clean} {context}")
-            for change in _find_changes(record.content, clean)
+            for change in _find_changes(
+                record.content,
+                clean,
+                text,
+                is_answer=sentence not in facts
+                and record.session == session
+                and is_said_before(record.content, context),
+            )
             if sentence not in facts or relate_statements(record.content, facts[sentence]) == "supersedes"
         ]
         if not changes:
@@ -563,9 +572,14 @@ def correct_values(
     return found
 
 
-def _find_changes(content: str, sentence: str) -> list[ValueChange]:
-    """Return the value of a memory that a sentence replaces, or of each of its statements if that is not clear."""
-    if change := find_corrected_value(content, sentence) or _find_instead(content, sentence):
+def _find_changes(content: str, sentence: str, message: str, *, is_answer: bool) -> list[ValueChange]:
+    """Return the value of a memory that a sentence replaces, or of each of its statements if that is not clear.
+
+    is_answer: whether the message comes directly after the one that stated the memory.
+    """
+    change = find_corrected_value(content, sentence) or _find_instead(content, sentence)
+    change = change or _find_told(content, sentence)
+    if change := change or find_implied_value(content, sentence, message, is_answer=is_answer):
         return [change]
     parts = split_clauses(content)
     return [
@@ -573,6 +587,22 @@ def _find_changes(content: str, sentence: str) -> list[ValueChange]:
         for part in parts[1:] and parts
         if (change := find_corrected_value(content[slice(*part)], sentence))
     ]
+
+
+def _find_told(statement: str, sentence: str) -> ValueChange | None:
+    """Return the clause of a sentence that would take the place of a statement if the user asked to remember it."""
+    if list_statements(read_statement_words(statement)):
+        return None
+    tables = word_tables()
+    for clause in list_free_clauses(sentence):
+        is_uncertain = any(one.search(clause) for one in (_NOT_LASTING, tables.doubts, tables.ended))
+        if is_uncertain or detect_language(clause) or is_order(clause.split(" ", 1)[0]):
+            continue
+        told = parse_statement(clause)
+        if told.predicate != "*" and not told.is_revoked and relate_statements(statement, clause) == "supersedes":
+            new = _CHANGED_NOW.sub("", clause)
+            return ValueChange(old=statement.rstrip(" ."), new=new, is_named=True, is_stated=True)
+    return None
 
 
 def _find_instead(statement: str, sentence: str) -> ValueChange | None:

@@ -7,7 +7,7 @@ compares the words of both. A sentence that says anything else corrects nothing.
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from msgspec import Struct, structs
@@ -16,9 +16,10 @@ from clio.memory.consolidation.alignment import ValueChange, align
 from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
 from clio.memory.preferences.rule_files import load_rule_file
 from clio.memory.preferences.stated_preferences import is_order
-from clio.memory.statement_reader import find_family, read_said_words, word_tables
+from clio.memory.statement_parser import normalize_word, parse_statement
+from clio.memory.statement_reader import PREPOSITIONS, find_family, read_said_words, word_tables
 
-MAX_SENTENCE = 120
+MAX_SENTENCE = 220
 """Characters of a sentence that may be such a correction."""
 _TOKEN = re.compile(r"[^\s,;:!?()\"“”„«»…]+(?:[:.,/][^\s,;:!?()\"“”„«»…]+)*")
 _CJK = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
@@ -111,8 +112,119 @@ def _is_only_sign(text: str) -> bool:
 def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
     """Return the value of a statement in memory that a sentence replaces; None if it does not clearly replace one.
 
-    As in "actually 9464", "Mondays, not Fridays"; the whole subject if nothing announces a change.
+    As in "actually 9464", "Mondays, not Fridays"; the whole subject if nothing announces a change. A clause that says
+    all this alone counts whatever the others say, unless they limit it: "ops called, the port is 9464, fix the test".
     """
+    if found := _find_in_sentence(old, sentence):
+        return None if found.is_named and _is_limited(sentence) else found
+    readings = (_find_in_sentence(old, clause) for clause in list_free_clauses(sentence))
+    return max((one for one in readings if one and one.is_named), key=lambda one: one.shared, default=None)
+
+
+def find_implied_value(old: str, sentence: str, message: str, *, is_answer: bool) -> ValueChange | None:
+    """Return the value that a clause gives to a part of a statement's subject; the message tells what it is about.
+
+    "The workers run on atlas, hermes is the web box" names the former value. An answer comes directly after the
+    statement, and may say only a value of the same form: "the board says 0x49".
+    """
+    if _CJK.search(old) or _CJK.search(sentence):
+        return None
+    for clause in list_free_clauses(sentence):
+        found = _find_in_sentence(old, f"{clause} instead")
+        if found is None or word_tables().past.search(clause):
+            continue
+        if not found.is_named:
+            if is_answer and (found.is_alike or found.is_resembling):
+                return found
+            continue
+        others = {_fold(word).removesuffix("'s") for word in _tokenize(message.replace(clause, " "))}
+        is_contrast = not others.isdisjoint(map(_fold, _content(_tokenize(found.old))))
+        if (is_answer or is_contrast) and _is_same_kind(old, clause, found):
+            return found
+    return None
+
+
+def _is_same_kind(old: str, clause: str, change: ValueChange) -> bool:
+    """Whether both values are at a place of the same kind: a plain word behind one such as "on", not "eu-1 is full"."""
+    gone, new = change.old.split()[0], change.new.split()[0]
+    if normalize_word(change.old) in parse_statement(old).topic_ids:
+        return False
+    if _form(new) != "word" or find_family(_fold(new)) or new[0].isupper():
+        return True
+    before = [text[: text.casefold().find(word.casefold())].split()[-1:] for text, word in ((old, gone), (clause, new))]
+    return before[0] == before[1] or not PREPOSITIONS.isdisjoint(map(_fold, before[1]))
+
+
+def _divide_sentence(sentence: str) -> list[str]:
+    """Return the clauses of a sentence without a request behind them; that before a colon ends with it."""
+    clauses: list[str] = []
+    start = lead.end() if (lead := word_tables().lead.match(sentence)) else 0
+    for end in (*_CLAUSE_END.finditer(sentence, start), None):
+        clause = _SINCE.sub("", sentence[start : end.start() if end else len(sentence)].strip(" ,"))
+        start = end.end() if end else len(sentence)
+        if clauses and _is_request(clause):
+            break
+        remark = _AND.search(clause) if word_tables().remarks.match(clause) else None
+        clause = clause[remark.end() :] if remark else clause  # "I asked finance and the port is 9464"
+        if clause and not clause.endswith(" there"):
+            clauses.append(f"{clause}:" if end and ":" in end[0] else clause)
+    return clauses
+
+
+@lru_cache(maxsize=256)
+def list_free_clauses(sentence: str) -> list[str]:
+    """Return the clauses of a sentence that no other one limits, without a request behind them."""
+    clauses = _divide_sentence(sentence)
+    limits = {place for place, clause in enumerate(clauses) if _limits(clause)}
+    return [clause.rstrip(":") for place, clause in enumerate(clauses) if not limits - {place}]
+
+
+@lru_cache(maxsize=256)
+def _is_limited(sentence: str) -> bool:
+    """Whether a clause of a sentence tells or asks where the others hold: "staging only: …", "…, right"."""
+    return any(map(_is_only, _divide_sentence(sentence)))
+
+
+def _is_only(clause: str) -> bool:
+    return len(clause.split()) < 4 and _ONLY.search(clause) is not None
+
+
+def _is_request(clause: str) -> bool:
+    """Whether a clause is an order or a question, so that it and what follows do not tell what is so."""
+    return is_order(clause.split(" ", 1)[0]) is True or _QUESTION.match(clause) is not None
+
+
+def _limits(clause: str) -> bool:
+    """Whether a clause may tell where or when another one holds: "staging:", "if we move"."""
+    tables = word_tables()
+    plain = clause[lead.end() :] if (lead := tables.lead.match(f"{clause},")) else clause
+    if tables.limiting_starts.match(plain) or _is_only(clause):
+        return not tables.remarks.match(plain)
+    is_remark = _is_request(plain) or tables.remarks.match(plain)
+    return plain.endswith(":") and not is_remark and len(plain.split()) < (5 if plain.startswith("the ") else 3)
+
+
+_CLAUSE_END = re.compile(
+    r"\s*[,;–—()]\s*|:\s+|\s-\s|[.!]+\s+|\s(?:so|because|cause|cuz|cos|bc|hence|therefore)\s"
+    r"|\s(?=(?:please|(?:can|could|would|will) (?:you|we|i)) )",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"(?:so |and |now |please )*(?:(?:what|when|where|which|who|how|why)(?:'?s)?\b"
+    r"|(?:can|could|would|will|do|does|did|should|is|are) (?:you|we|i|the|our)\b|please\b)",
+    re.IGNORECASE,
+)
+_ONLY = re.compile(
+    r"^only\b|(?<![\w.-])(?:only|example|sample):?$|\b(?:locally|temporar(?:y|ily)|for now|this (?:week|month|time))\b"
+    r"|^(?:right|correct|or not|is(?:n'?t)? (?:it|that)|are(?:n'?t)? they|does(?:n'?t)? it)$",
+    re.IGNORECASE,
+)
+_SINCE = re.compile(r" since (?:(?:last|this|early|late|mid) )?[a-z]{3,9}(?: (?:19|20)\d\d)?$", re.IGNORECASE)
+"""Since when a value holds, behind it: "since april"."""
+_AND = re.compile(r" and (?!\S+$)", re.IGNORECASE)
+
+
+def _find_in_sentence(old: str, sentence: str) -> ValueChange | None:
     said = read_said_words(sentence)
     if not said.words or _patterns().wish.search(said.plain):
         return None

@@ -1,0 +1,139 @@
+"""A clause that changes a memory counts whatever else the message says: reasons, sources, orders, questions, thanks."""
+
+import pytest
+
+from tests.turns.conftest import MakeHarness
+from tests.turns.test_roles_of_people import run_turns
+
+BETWEEN = "add a newline to README.md"
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "now"),
+    [
+        (
+            "the mail queue runs on port 4100",
+            "yo we shuffled some boxes around, the mail queue runs on port 4200 now, can you fix the curl line",
+            "the mail queue runs on port 4200",
+        ),
+        (
+            "invoices are due on fridays",
+            "invoices are due on mondays these days, so when's the next one if today is the 3rd",
+            "invoices are due on mondays",
+        ),
+        (
+            "our bundler is webpack",
+            "please drop webpack: we're using vite as our bundler, convert the config",
+            "our bundler is vite",
+        ),
+        ("the lab fridge is at 4 degrees", "checked the display: lab fridge is at 6 degrees", None),
+        (
+            "prod runs postgres 14",
+            "prod runs postgres 16 since the weekend so you can use merge",
+            "prod runs postgres 16",
+        ),
+        ("we run redis 6", "since we're on redis 7 now can you use functions for this", "we run redis 7"),
+        (
+            "customers pay in usd",
+            "we sell in germany since march, customers pay in eur, fix the formatter",
+            "customers pay in eur",
+        ),
+        ("the mixer is set to 40 rpm", "mixer is set to 55 rpm, dunno why i said 40. redo the table", None),
+        ("the default theme is Nord", "haha ok so the default theme is Dracula, update the screenshot", None),
+        ("parcels go out from the Essen depot", "essen burned down. parcels go out from Hagen, fix the map", None),
+        ("the docs site uses mkdocs", "mkdocs is gone, the docs site is on sphinx. where do i add a page", None),
+        ("queue jobs run on the host called titan", "the jobs run on rhea, titan is only for backups", None),
+        ("refunds can not be cancelled", "so i asked finance and refunds CAN be cancelled, i had it wrong", None),
+        ("the tank alarm rings at 80%", "the client wants the tank alarm at 90%, so it's 90 now", None),
+        ("i'm based in oslo", "i live in bergen since june so use the ferry holidays", None),
+        (
+            "backend is express 4",
+            "the express 5 migration is done on the backend, so use async handlers",
+            "backend is express 5",
+        ),
+    ],
+)
+def test_a_clause_with_the_whole_subject_changes_a_memory(
+    make_harness: MakeHarness, known: str, said: str, now: str | None
+) -> None:
+    changed = run_turns(make_harness, f"remember that {known}", BETWEEN, said)
+    assert len(changed) == 1
+    assert changed != [known]
+    assert now is None or changed == [now]
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "now"),
+    [
+        (
+            "the display's i2c address is 0x3C",
+            "hm read the sheet again, jumper is set so 0x3D",
+            "the display's i2c address is 0x3D",
+        ),
+        ("staging logs stay for 30 days", "thats prod. staging is 14", "staging logs stay for 14 days"),
+        ("our exports use commas as the separator", "sry semicolons", "our exports use semicolons as the separator"),
+        (
+            "the release branch is called main in this repo",
+            "scratch that its trunk",
+            "the release branch is called trunk in this repo",
+        ),
+        ("we use pip in the tools folder", "i lied, uv lol", "we use uv in the tools folder"),
+        (
+            "the demo user is qa_tom with role viewer",
+            "role is tester, the rest is right",
+            "the demo user is qa_tom with role tester",
+        ),
+        (
+            "the probe reports in celsius",
+            "yeah because the probe reports fahrenheit. sorry",
+            "the probe reports in fahrenheit",
+        ),
+    ],
+)
+def test_an_answer_that_gives_only_a_value_corrects_the_memory_before(
+    make_harness: MakeHarness, known: str, said: str, now: str
+) -> None:
+    assert run_turns(make_harness, f"remember that {known}", said) == [now]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "on staging, the api listens on port 9090",
+        "staging only: the api listens on port 9090",
+        "the docs example: the api listens on port 9090",
+        "let's pretend the api listens on port 9090, what breaks",
+        "if we move it, the api listens on port 9090",
+        "the api listens on port 9090, right",
+        "write a mock, the api listens on port 9090 there",
+        "the api listens on port 9090 in the tutorial, explain that part",
+        "jonas thinks the api listens on port 9090, he's wrong",
+        "the old api listens on port 9090, leave it alone",
+        "this week only, the api listens on port 9090",
+        "the api is slow, restart it and wait 30",
+    ],
+)
+@pytest.mark.parametrize("between", [(), (BETWEEN,)])
+def test_what_limits_asks_or_is_about_another_thing_changes_nothing(
+    make_harness: MakeHarness, between: tuple[str, ...], said: str
+) -> None:
+    known = "the api listens on port 8080"
+    assert run_turns(make_harness, f"remember that {known}", *between, said) == [known]
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("the deploy is on friday", "the deploy is broken, fix it"),
+        ("the deploy is on friday", "the deploy is slow, friday was worse. profile it"),
+        ("the sensors report in psi", "the sensors report errors, restart them"),
+        ("customers pay in usd", "customers pay late, send a reminder"),
+        ("the monorepo uses lerna", "the monorepo is slow, lerna is the problem i guess"),
+        ("Priya owns the search service", "Tomas reviews the search service, ask Priya first"),
+        ("orders ship from the leeds warehouse", "orders ship late, write an apology to leeds"),
+        ("the build takes 5 minutes", "the build takes 3 years lol"),
+        ("shard eu-1 is full", "shard eu-2 is full"),
+    ],
+)
+def test_another_property_or_thing_changes_nothing(make_harness: MakeHarness, known: str, said: str) -> None:
+    assert known in run_turns(make_harness, f"remember that {known}", said)
