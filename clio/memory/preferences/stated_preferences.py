@@ -503,7 +503,7 @@ def _read_sentence(
     if style is not None:
         yield style
         return
-    asked = _ASKED_BY_LABEL.match(whole.masked) or _ASKED.match(whole.masked)
+    asked = _ASKED.match(whole.masked) or _ASKED_BY_LABEL.match(whole.masked)
     told = whole.after(asked.end()) if asked else _without_lead(whole)
     opinions = _reword_opinions(told) or _split_opinions(told)
     if opinions:
@@ -751,8 +751,9 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
         stated = _without_lead(whole.before(behind.start()))
         if FINITE.search(stated.masked) and not _NO_FACT.match(stated.masked) and first(stated, _RULES) is None:
             return make_stated("fact", stated.text, None, certain=not NOW.search(_LASTING_NOW.sub("", stated.masked)))
-    label = _ASKED_BY_LABEL.match(whole.masked)
-    found = label or _ASKED.match(whole.masked)
+    found = _ASKED.match(whole.masked)
+    label = _ASKED_BY_LABEL.match(whole.masked) if found is None else None
+    found = found or label
     tag = _QUESTION_TAG.search(whole.masked) if said.is_question else None
     if found is None or (said.is_question and not found["ask"] and not tag):
         return None

@@ -235,6 +235,10 @@ def test_phrases_that_only_begin_with_hate_are_no_dislike(text: str) -> None:
         ("remember for next time: pump relay -> pin 7", "pump relay -> pin 7"),
         ("remmeber that tickets stay valid 90 days", "tickets stay valid 90 days"),
         ("keep this in mind: door code = 4711", "door code = 4711"),
+        ("commit to memory: the kiosk boots from usb", "the kiosk boots from usb"),
+        ("one for your notes: gate 4 opens at 6", "gate 4 opens at 6"),
+        ("heads up for next time, remember our scanner is on COM4", "our scanner is on COM4"),
+        ("i need you to remember the lab is closed on mondays", "the lab is closed on mondays"),
     ],
 )
 def test_code_and_plurals_in_a_text_to_remember(text: str, content: str) -> None:
@@ -249,6 +253,11 @@ def test_code_and_plurals_in_a_text_to_remember(text: str, content: str) -> None
         "note that the api is slow. Make it fast.",
         "note: the api is slow. why?",
         "don't forget the semicolons",
+        "add a note to the README: the gate opens at 6",
+        "he left a note that the gate opens at 6",
+        "rename this: gate is door",
+        "do you know: is the gate open",
+        "store the result in the db: the table is gates",
         "note: fix the imports",
         "for later: split the importer",
         "learn: python",
