@@ -759,6 +759,8 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
         return None
     whole = whole.before(tag.start()) if tag else whole
     rest = whole.after(found.end()).without_tail(TAIL)
+    if label and (again := _ASKED.match(rest.masked)) is not None:
+        rest = rest.after(again.end())  # "for next time, remember that …"
     if label and label["note"] and (not is_alone or _AND_A_TASK.search(rest.masked)):
         return None  # "note that the test …" describes the task
     rest = rest.before(find_order_behind(rest.masked))
