@@ -415,7 +415,9 @@ def read_said_words(sentence: str) -> Words:
     """Return the words of a sentence of a conversation, without those that introduce or comment it. Cached."""
     text, is_corrected = _strip_tail(sentence)
     if lead := word_tables().lead.match(text):
-        is_corrected = is_corrected or word_tables().leads.search(lead[0]) is not None
+        sign = word_tables().leads.search(text)
+        is_sign = sign is not None and sign.start() < lead.end() and not word_tables().denials.fullmatch(sign[0])
+        is_corrected = is_corrected or is_sign or word_tables().leads.search(lead[0]) is not None
         text = f"{' ' * lead.end()}{text[lead.end() :]}"
     return _read_said(sentence, text, is_corrected, ())
 

@@ -97,6 +97,61 @@ def test_an_answer_that_gives_only_a_value_corrects_the_memory_before(
 
 
 @pytest.mark.parametrize(
+    ("known", "said", "now"),
+    [
+        ("lab calls are on wednesdays", "ugh no thursdays. wednesdays is choir", "lab calls are on thursdays"),
+        ("the sync is at 10:15", "nvm its 10:45", "the sync is at 10:45"),
+        ("icons are stored as png", "nope webp", "icons are stored as webp"),
+        ("the pump needs 12V", "24V even", "the pump needs 24V"),
+        ("we build with meson", "bazel, meson was last year", "we build with bazel"),
+        ("the dev proxy runs on 5173", "5174 i think the other one is storybook", "the dev proxy runs on 5174"),
+    ],
+)
+def test_swearing_doubts_about_the_former_value_and_jokes_do_not_hide_the_value(
+    make_harness: MakeHarness, known: str, said: str, now: str
+) -> None:
+    assert run_turns(make_harness, f"remember that {known}", said) == [now]
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "now"),
+    [
+        (
+            "the token is valid for 15 minutes",
+            "hmm the token lifetime i told you isnt right. its an hour",
+            "the token is valid for an hour",
+        ),
+        ("we use redux", "threw out redux, we use zustand. write the cart store", "we use zustand"),
+        ("settings are read from app.ini", "oh settings are read from app.toml, app.ini is a leftover", None),
+        (
+            "the release manager is Olga",
+            "olga handed over, release manager is Pedro. ping him",
+            "the release manager is Pedro",
+        ),
+        ("the price is 9.99", "price went up, its 12.99 from monday. change the landing page", "the price is 12.99"),
+        ("python is 3.10 here", "upgraded to python 3.13 over the weekend, use the new syntax", "python is 3.13 here"),
+        ("erik is my manager", "erik left, my manager is Sabine now, put her in the approval list", None),
+        ("the oven is set to 210", "turned the oven down to 190, so compute the cost", "the oven is set to 190"),
+        ("the vpn needs port 1194", "the firewall guy says the vpn needs port 443", "the vpn needs port 443"),
+        ("the api returns xml", "the api returns json since v5, drop the xml parser", "the api returns json"),
+        (
+            "the palms get watered on mondays",
+            "the palms get watered on fridays now since lea works then",
+            "the palms get watered on fridays",
+        ),
+    ],
+)
+def test_a_reason_a_source_or_an_order_beside_the_new_value_changes_nothing_else(
+    make_harness: MakeHarness, known: str, said: str, now: str | None
+) -> None:
+    changed = run_turns(make_harness, f"remember that {known}", BETWEEN, said)
+    assert len(changed) == 1
+    assert changed != [known]
+    assert now is None or changed == [now]
+    assert "list" not in changed[0]
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "on staging, the api listens on port 9090",
@@ -111,6 +166,12 @@ def test_an_answer_that_gives_only_a_value_corrects_the_memory_before(
         "the old api listens on port 9090, leave it alone",
         "this week only, the api listens on port 9090",
         "the api is slow, restart it and wait 30",
+        "add a test, the api listens on port 9090",
+        "start it on 9091 for the screenshot",
+        "9091 is taken by grafana, find out why",
+        "did the api listen on port 9090 before",
+        "my friend's api listens on port 9090",
+        "i might move the api to port 9090 some day",
     ],
 )
 @pytest.mark.parametrize("between", [(), (BETWEEN,)])
@@ -133,6 +194,14 @@ def test_what_limits_asks_or_is_about_another_thing_changes_nothing(
         ("orders ship from the leeds warehouse", "orders ship late, write an apology to leeds"),
         ("the build takes 5 minutes", "the build takes 3 years lol"),
         ("shard eu-1 is full", "shard eu-2 is full"),
+        ("the demo is on thursday", "did we do the last one on a friday"),
+        ("the demo is on thursday", "the retro is on friday"),
+        ("Clara is the scrum master", "in team blue Ben is the scrum master"),
+        ("we use kotlin for the android app", "the ios app uses swift"),
+        ("staging runs on hermes", "atlas is the backup box, hermes is full"),
+        ("the timeout is 30s", "it failed after 12s, why"),
+        ("the sensor reports every 10 minutes", "it dropped out for 2 minutes"),
+        ("reports are written in markdown", "the html looks broken, markdown was fine"),
     ],
 )
 def test_another_property_or_thing_changes_nothing(make_harness: MakeHarness, known: str, said: str) -> None:

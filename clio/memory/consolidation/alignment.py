@@ -429,12 +429,10 @@ def _is_about(mine: Words, theirs: Words, new: Sequence[Word]) -> bool:
         return True
     is_value = _get_phrase_form(new) != "word" or bool(find_family(new[-1].text.casefold()))
     # "the client wants the tank alarm at 90%, so it's 90 now"
-    said = sum(
-        any(matches(word, known) for known in mine.words)
-        for word in theirs.words
-        if word.is_optional and not word.is_denied
-    )
-    return (theirs.is_corrected or (theirs.is_change and said > 1)) and not own and is_value
+    told = [word for word in theirs.words if word.is_optional and not word.is_denied]
+    known = sum(any(matches(word, one) for one in mine.words) for word in told)
+    is_told = theirs.is_change and known >= min(2, len(mine.words) - 1) > 0
+    return (theirs.is_corrected or is_told) and not own and is_value
 
 
 def _is_value(statement: Words, gone: Sequence[Word]) -> bool:

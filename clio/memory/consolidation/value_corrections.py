@@ -17,7 +17,7 @@ from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
 from clio.memory.preferences.rule_files import load_rule_file
 from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.statement_parser import normalize_word, parse_statement
-from clio.memory.statement_reader import PREPOSITIONS, find_family, read_said_words, word_tables
+from clio.memory.statement_reader import PREPOSITIONS, find_family, read_said_words, read_statement_words, word_tables
 
 MAX_SENTENCE = 220
 """Characters of a sentence that may be such a correction."""
@@ -99,7 +99,10 @@ def read_value_corrections(text: str) -> list[str]:
 
 
 _QUESTION_WORD = re.compile(
-    r"(?:(?:ok|and|but|so|wait),? )*(?:which|why|how|who|whose|what(?! (?:i|we) (?:meant|mean|said)))\b", re.IGNORECASE
+    r"(?:(?:ok|and|but|so|wait),? )*(?:which|why|how|who|whose|what(?! (?:i|we) (?:meant|mean|said))"
+    r"|did (?!i (?:say|write|tell))(?:we|i|you|it|the|he|she|they)|do(?:es)? (?:we|i|it|the)"
+    r"|(?:is|are|was|were) (?:we|it|the))\b",
+    re.IGNORECASE,
 )
 """The beginning of a question, which may lack its mark."""
 
@@ -115,8 +118,10 @@ def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
     As in "actually 9464", "Mondays, not Fridays"; the whole subject if nothing announces a change. A clause that says
     all this alone counts whatever the others say, unless they limit it: "ops called, the port is 9464, fix the test".
     """
-    if found := _find_in_sentence(old, sentence):
-        return None if found.is_named and _is_limited(sentence) else found
+    clauses = _divide_sentence(sentence)
+    stated = sentence[: sentence.find(clauses[-1]) + len(clauses[-1])] if clauses else sentence
+    if found := _find_in_sentence(old, stated) or _find_in_sentence(old, sentence):
+        return None if found.is_named and any(map(_is_only, clauses)) else found
     readings = (_find_in_sentence(old, clause) for clause in list_free_clauses(sentence))
     return max((one for one in readings if one and one.is_named), key=lambda one: one.shared, default=None)
 
@@ -133,23 +138,25 @@ def find_implied_value(old: str, sentence: str, message: str, *, is_answer: bool
         found = _find_in_sentence(old, f"{clause} instead")
         if found is None or word_tables().past.search(clause):
             continue
-        if not found.is_named:
-            if is_answer and (found.is_alike or found.is_resembling):
-                return found
-            continue
         others = {_fold(word).removesuffix("'s") for word in _tokenize(message.replace(clause, " "))}
-        is_contrast = not others.isdisjoint(map(_fold, _content(_tokenize(found.old))))
-        if (is_answer or is_contrast) and _is_same_kind(old, clause, found):
+        is_contrast = not others.isdisjoint(_fold(word).lstrip("#@") for word in _content(_tokenize(found.old)))
+        if is_answer and not found.is_named and (found.is_alike or found.is_resembling):
             return found
+        relations = read_said_words(clause).relations & read_statement_words(old).relations
+        is_about = (found.is_named and (is_answer or is_contrast)) or (
+            is_contrast and (relations or (is_answer and clause == found.new.split()[0]))
+        )
+        if is_about and _is_same_kind(old, clause, found):
+            return structs.replace(found, is_named=True)
     return None
 
 
 def _is_same_kind(old: str, clause: str, change: ValueChange) -> bool:
     """Whether both values are at a place of the same kind: a plain word behind one such as "on", not "eu-1 is full"."""
     gone, new = change.old.split()[0], change.new.split()[0]
-    if normalize_word(change.old) in parse_statement(old).topic_ids:
+    if normalize_word(change.old) in parse_statement(old).topic_ids and not old.rstrip(" .").endswith(change.old):
         return False
-    if _form(new) != "word" or find_family(_fold(new)) or new[0].isupper():
+    if _form(new) != "word" or clause == change.new or find_family(_fold(new)) or new[0].isupper():
         return True
     before = [text[: text.casefold().find(word.casefold())].split()[-1:] for text, word in ((old, gone), (clause, new))]
     return before[0] == before[1] or not PREPOSITIONS.isdisjoint(map(_fold, before[1]))
@@ -179,34 +186,31 @@ def list_free_clauses(sentence: str) -> list[str]:
     return [clause.rstrip(":") for place, clause in enumerate(clauses) if not limits - {place}]
 
 
-@lru_cache(maxsize=256)
-def _is_limited(sentence: str) -> bool:
-    """Whether a clause of a sentence tells or asks where the others hold: "staging only: …", "…, right"."""
-    return any(map(_is_only, _divide_sentence(sentence)))
-
-
 def _is_only(clause: str) -> bool:
+    """Whether a clause tells or asks where the others hold: "staging only: …", "…, right"."""
     return len(clause.split()) < 4 and _ONLY.search(clause) is not None
 
 
 def _is_request(clause: str) -> bool:
     """Whether a clause is an order or a question, so that it and what follows do not tell what is so."""
-    return is_order(clause.split(" ", 1)[0]) is True or _QUESTION.match(clause) is not None
+    is_ordered = is_order(clause.split(" ", 1)[0]) is True and not _NOUNS_FIRST.match(clause)
+    return is_ordered or _QUESTION.match(clause) is not None
 
 
 def _limits(clause: str) -> bool:
     """Whether a clause may tell where or when another one holds: "staging:", "if we move"."""
     tables = word_tables()
     plain = clause[lead.end() :] if (lead := tables.lead.match(f"{clause},")) else clause
-    if tables.limiting_starts.match(plain) or _is_only(clause):
+    if tables.limiting_starts.match(plain) or _is_only(clause) or _MAKES_NEW.match(plain):
         return not tables.remarks.match(plain)
     is_remark = _is_request(plain) or tables.remarks.match(plain)
     return plain.endswith(":") and not is_remark and len(plain.split()) < (5 if plain.startswith("the ") else 3)
 
 
 _CLAUSE_END = re.compile(
-    r"\s*[,;–—()]\s*|:\s+|\s-\s|[.!]+\s+|\s(?:so|because|cause|cuz|cos|bc|hence|therefore)\s"
-    r"|\s(?=(?:please|(?:can|could|would|will) (?:you|we|i)) )",
+    r"\s*[,;–—()…]\s*(?:but\s)?|:\s+|\s-\s|[.!]+\s+|\s(?:but|so|because|cause|cuz|cos|bc|hence|therefore)\s"
+    r"|\ssince\s(?=(?:we|i|it|they|you|he|she|(?!the|last|this)\w+ \w+s)\b)"
+    r"|\s(?=(?:please|(?:can|could|would|will) (?:you|we|i)|i (?:think|guess|meant|mixed)) )",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
@@ -215,11 +219,18 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _ONLY = re.compile(
-    r"^only\b|(?<![\w.-])(?:only|example|sample):?$|\b(?:locally|temporar(?:y|ily)|for now|this (?:week|month|time))\b"
+    r"^(?:only|i (?:think|guess))\b|(?<![\w.-])(?:only|example|sample):?$|\b(?:locally|temporar(?:y|ily)|for now)\b"
+    r"|\bthis (?:week|month|time)\b"
     r"|^(?:right|correct|or not|is(?:n'?t)? (?:it|that)|are(?:n'?t)? they|does(?:n'?t)? it)$",
     re.IGNORECASE,
 )
-_SINCE = re.compile(r" since (?:(?:last|this|early|late|mid) )?[a-z]{3,9}(?: (?:19|20)\d\d)?$", re.IGNORECASE)
+_MAKES_NEW = re.compile(
+    r"(?:add|create|write|make|build|generate|draft|mock|spin up|set up|start) (?:an?|another|some|[\w-]+ new)\b",
+    re.IGNORECASE,
+)
+_NOUNS_FIRST = re.compile(r"[\w-]+ (?:(?!the|that|an?|what|if|whether)[\w-]+ ){0,2}(?:is|are) ", re.IGNORECASE)
+"""A statement whose first word may also be a verb: "release manager is Pedro"."""
+_SINCE = re.compile(r" since (?:(?:the|last|this|early|late|mid) )?[\w.]{2,9}(?: (?:19|20)\d\d)?$", re.IGNORECASE)
 """Since when a value holds, behind it: "since april"."""
 _AND = re.compile(r" and (?!\S+$)", re.IGNORECASE)
 
@@ -237,7 +248,8 @@ def _find_in_sentence(old: str, sentence: str) -> ValueChange | None:
     is_order_only = not found.shared and _form(words[0]) == "word" and is_order(words[0]) is True
     if is_order_only or not _patterns().no_value.isdisjoint(map(_fold, words)):
         return None
-    is_of_family = said.is_change and _fold(words[0]) in find_family(_fold(found.old.split()[0]))
+    gone = found.old.split()
+    is_of_family = said.is_change and len(words) == len(gone) and _fold(words[0]) in find_family(_fold(gone[0]))
     return structs.replace(found, is_named=found.is_named or is_of_family)
 
 
