@@ -61,9 +61,10 @@ _LEAD = LazyRegex(rf"^(?:{LEADS})+", re.I)
 _TAIL = LazyRegex(TAILS, re.I)
 _CONTRACTIONS = (
     (LazyRegex(r"\blet's\b", re.I), "let us"),
-    (LazyRegex(r"\bcan't\b|\bcannot\b", re.I), "can not"),
+    (LazyRegex(r"\bcan'?t\b|\bcannot\b", re.I), "can not"),
     (LazyRegex(r"\bwon't\b", re.I), "will not"),
     (LazyRegex(r"n't\b", re.I), " not"),
+    (LazyRegex(r"\b(do|does|did|is|are|was|were|has|have|should|could|would)nt\b", re.I), r"\1 not"),
     (LazyRegex(r"\b(it|that|there|he|she|who|what)'s\b", re.I), r"\1 is"),
     (LazyRegex(r"(\w)'s\b"), r"\1"),
     (LazyRegex(r"'(?:re)\b", re.I), " are"),

@@ -121,6 +121,8 @@ def test_swearing_doubts_about_the_former_value_and_jokes_do_not_hide_the_value(
             "hmm the token lifetime i told you isnt right. its an hour",
             "the token is valid for an hour",
         ),
+        ("uploads cant be deleted", "support says uploads can be deleted, so drop the hint", "uploads can be deleted"),
+        ("we dont have a staging box", "we have a staging box now, add it to the hosts", "we have a staging box"),
         ("we use redux", "threw out redux, we use zustand. write the cart store", "we use zustand"),
         ("settings are read from app.ini", "oh settings are read from app.toml, app.ini is a leftover", None),
         (
@@ -196,6 +198,7 @@ def test_what_limits_asks_or_is_about_another_thing_changes_nothing(
         ("shard eu-1 is full", "shard eu-2 is full"),
         ("the demo is on thursday", "did we do the last one on a friday"),
         ("the demo is on thursday", "the retro is on friday"),
+        ("the deploy is on friday", "monday builds are wrong, fix them"),
         ("Clara is the scrum master", "in team blue Ben is the scrum master"),
         ("we use kotlin for the android app", "the ios app uses swift"),
         ("staging runs on hermes", "atlas is the backup box, hermes is full"),

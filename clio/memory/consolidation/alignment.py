@@ -274,6 +274,8 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
         return None
     if new[-1].form == "word" and _PRONOUN.match(sentence, new[-1].end):
         return None
+    if new[-1].form == "word" and not has_subject and _IS.match(sentence, new[-1].end):
+        return None  # "april invoices are wrong"
     if any(word.is_optional for word in theirs.words) and not _is_about(mine, theirs, new):
         return None
     repeated = [word for word in mine.words if word not in left and word not in gone and not is_generic(word)]
@@ -418,6 +420,7 @@ def _find_article(text: str, end: int) -> int | None:
 
 _PRONOUN = re.compile(r"\s+(?:it|them|this|that|es|das|ça|lo|los|isso|isto)\b", re.I)
 """Behind a verb: "ditch it"."""
+_IS = re.compile(r"\s+(?:is|are|was|were) (?!(?:the )?(?:right|correct|better|it|what)\b)", re.I)
 _PARTICIPLE = re.compile(r"[a-z]+ed")
 """A verb, which is no value: "the bundler has been swapped"."""
 

@@ -35,6 +35,7 @@ from clio.memory.consolidation.value_corrections import (
     list_content_words,
     list_free_clauses,
     read_value_corrections,
+    shares_word,
 )
 from clio.memory.consolidation.withdrawals import MAX_LISTED
 from clio.memory.preferences.foreign_statements import (
@@ -578,8 +579,10 @@ def _find_changes(content: str, sentence: str, message: str, *, is_answer: bool)
     is_answer: whether the message comes directly after the one that stated the memory.
     """
     change = find_corrected_value(content, sentence) or _find_instead(content, sentence)
-    change = change or _find_told(content, sentence)
-    if change := change or find_implied_value(content, sentence, message, is_answer=is_answer):
+    if change is None and (is_answer or shares_word(content, message)):
+        change = _find_told(content, sentence)
+        change = change or find_implied_value(content, sentence, message, is_answer=is_answer)
+    if change:
         return [change]
     parts = split_clauses(content)
     return [
@@ -594,7 +597,7 @@ def _find_told(statement: str, sentence: str) -> ValueChange | None:
     if list_statements(read_statement_words(statement)):
         return None
     tables = word_tables()
-    for clause in list_free_clauses(sentence):
+    for clause in (tables.sources.sub("", one).strip() for one in list_free_clauses(sentence)):
         is_uncertain = any(one.search(clause) for one in (_NOT_LASTING, tables.doubts, tables.ended))
         if is_uncertain or detect_language(clause) or is_order(clause.split(" ", 1)[0]):
             continue

@@ -120,10 +120,24 @@ def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
     """
     clauses = _divide_sentence(sentence)
     stated = sentence[: sentence.find(clauses[-1]) + len(clauses[-1])] if clauses else sentence
-    if found := _find_in_sentence(old, stated) or _find_in_sentence(old, sentence):
-        return None if found.is_named and any(map(_is_only, clauses)) else found
-    readings = (_find_in_sentence(old, clause) for clause in list_free_clauses(sentence))
+    for text in dict.fromkeys((stated, sentence)):
+        if found := _find_in_sentence(old, text):
+            return None if found.is_named and any(map(_is_only, clauses)) else found
+    if not shares_word(old, sentence):
+        return None
+    readings = (_find_in_sentence(old, clause) for clause in list_free_clauses(sentence) if clause != sentence)
     return max((one for one in readings if one and one.is_named), key=lambda one: one.shared, default=None)
+
+
+@lru_cache(maxsize=4_096)
+def _list_keys(text: str) -> frozenset[str]:
+    words = read_statement_words(text)
+    return words.relations.union(word.key for word in words.words)
+
+
+def shares_word(old: str, sentence: str) -> bool:
+    """Whether a sentence names anything of a statement: a fast test for most memories."""
+    return _CJK.search(old) is not None or not _list_keys(old).isdisjoint(_list_keys(sentence))
 
 
 def find_implied_value(old: str, sentence: str, message: str, *, is_answer: bool) -> ValueChange | None:
