@@ -163,7 +163,7 @@ _ELISION = re.compile(r"(?:[cdjlmnst]|qu)['’](?=\w)", re.I)
 _CONTRACTION = re.compile(r"(?P<not>n['’]t)$|['’](?:s|re|ve|ll|m|d)$", re.I)
 _EMOJI = re.compile(r"[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]+")
 _IDENTIFIER = re.compile(
-    r"[~.@#]?/?[\w-]*(?:[./_@:-]+\w[\w-]*)+/?|[#@]\w[\w-]*|-+\w[\w-]*|[a-z]+\d+\w*|\w*[a-z]\w*[A-Z]\w*|[\w-]+/"
+    r"[~.@#]?/?[\w-]*(?:[./_@:-]+\w[\w-]*)+/?|[#@]\w[\w-]*|-+\w[\w-]*|[a-z]+\d+\w*|\w*[a-z]\w*[A-Z]\w*|[\w-]+/|[a-z]\w*_|\d+[a-zA-Z]\w*"
 )
 _CLAUSE_END = re.compile(rf"\s*[,;–—()（），、。]\s*|:\s+|\s-\s|{NO_TITLE}\.\s+")
 
@@ -648,7 +648,7 @@ def _get_form(token: str) -> Form:
         return "number"
     if re.fullmatch(r"v?\d+(?:\.\d+)+|v\d+", token):
         return "version"
-    if re.fullmatch(r"0x[\da-f]+|-?\d[\d.,]*%?|\d+(?:st|nd|rd|th)|\d+-\d+", token, re.I):
+    if re.fullmatch(r"0x[\da-f]+|\d+x\d+|-?\d[\d.,]*%?|\d+(?:st|nd|rd|th)|\d+-\d+", token, re.I):
         return "number"
     if _IDENTIFIER.fullmatch(token):
         return "name"
@@ -673,7 +673,7 @@ def _stem(word: str) -> str:
 _GERMAN_ARTICLES = frozenset("der die das dem den des ein eine einen einem einer".split())
 ARTICLES = frozenset("the a an der die das den dem le la les un une el los las o os as um uma".split())
 _INFLECTIONS = frozenset(
-    ",s,es,e,en,n,ned,ning,ped,ping,ged,ging,ie,ies,iement,iements,yons,yer,er,or,ors,ure,ures,ers,r,ed,d,ing,ment,ments,ion,ions,ation,ations,ung,ungen,t,te,ten,st,et,ons,ez,ent,é,és,ée,ées,ir"
+    ",s,es,e,en,n,in,innen,ned,ning,ped,ping,ged,ging,ie,ies,iement,iements,yons,yer,er,or,ors,ure,ures,ers,r,ed,d,ing,ment,ments,ion,ions,ation,ations,ung,ungen,t,te,ten,st,et,ons,ez,ent,é,és,ée,ées,ir"
     ",a,o,as,os,an,am,em,amos,emos,imos,ado,ada,ados,adas,ar,ación,aciones,ação,ações,ção,ções,ción,iones,ión".split(
         ","
     )

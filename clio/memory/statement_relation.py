@@ -3,15 +3,11 @@
 "The API listens on port 8080" and "… on port 9090" are about one subject whose value changed; "HTTP 404 means …" and
 "HTTP 409 means …" are about two. `statement_parser` divides both into topic, predicate and value. A rule that cannot
 tell answers "unclear" or "different", so that both statements stay.
-
-`says_same` finds statements that give one value in other words, in seven languages: "port 8787 is what the webhook
-relay uses" has the same words as "The webhook relay listens on port 8787", as far as `statement_reader` counts them.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Literal
 
 from msgspec import structs
@@ -33,7 +29,6 @@ from clio.memory.statement_reader import (
     ADDING_VERBS,
     ALTERNATIVES,
     ATTRIBUTES,
-    CJK,
     COUNTERS,
     DAYPARTS,
     DAYS,
@@ -53,23 +48,17 @@ from clio.memory.statement_reader import (
     THINGS,
     TOOL_NOUNS,
     Word,
-    Words,
     find_base_verb,
-    find_family,
-    find_implied,
-    has_article,
-    have_other_relation,
     have_other_roles,
     is_bound,
-    is_generic,
     matches,
     may_replace,
-    read_reworded,
     read_said_words,
     read_statement_words,
     split_clauses,
     word_tables,
 )
+from clio.memory.statement_rewording import says_same
 from clio.text.lazy_regex import LazyRegex
 from clio.text.similarity import compute_jaccard, extract_distinctive_words
 from clio.text.vocabulary import stem_word
@@ -115,12 +104,6 @@ _DISTINGUISHING_STEMS = frozenset(
 )
 """Adjectives that make another thing of one: "the default limit" is not "the limit"."""
 _DUTY_STEMS = frozenset(map(normalize_word, DUTIES))
-_DEEDS = frozenset(("use", "listen", "serve", "say"))
-"""Relations that are the same only with a number or a name: what a port or a folder is used for goes without saying."""
-_DERIVED = re.compile(r"(?:er|or|eur|euse|dora?|ion|ung|ção|ment)(?:e?s|en|ões)?$", re.I)
-_BOUNDS = frozenset(map(stem_word, ("limit", "minimum", "default")))
-"""Words that are never left out: "at most 4 minutes" is not "at least 4 minutes"."""
-_OPTIONAL_STEMS = frozenset(map(stem_word, ATTRIBUTES)) - _BOUNDS
 
 
 def relate_statements(old: str, new: str) -> Relation:
@@ -252,20 +235,6 @@ def _join_compounds(text: str, other: str) -> str:
         if whole.isalpha() and whole.casefold() in known:
             parts[place : place + 3] = [whole]
     return "".join(parts)
-
-
-def _name_owner_first(text: str, other: str) -> str:
-    """Write "the wifi of the office" as "the office wifi" where the other text does."""
-    known = other.casefold()
-
-    def turn(found: re.Match[str]) -> str:
-        turned = f"{found['owner']} {found['thing']}"
-        return turned if turned.casefold() in known else found[0]
-
-    return _OF_THE.sub(turn, text)
-
-
-_OF_THE = LazyRegex(r"(?P<thing>[\w-]+) (?:of|in|for|at|on) (?:the|our|my) (?P<owner>[\w-]+)", re.I)
 
 
 def differ_in_numbers(old: str, new: str) -> bool:
@@ -719,135 +688,3 @@ _ALTERNATIVE_STEMS = tuple(
 """Without days, intervals and languages, of which several may hold: "we deploy on Mondays", "… on Thursdays"."""
 _FORMATS = next(family for family in map(frozenset, ALTERNATIVES) if "json" in family)
 _OPPOSITE_STEMS = frozenset(frozenset((normalize_word(a), normalize_word(b))) for a, b in OPPOSITES)
-
-
-def _is_optional_noun(word: Word) -> bool:
-    """Whether only one of two statements with the same value may have a word: "the folder", "the channel"."""
-    return is_generic(word) or (word.form == "word" and word.key in _OPTIONAL_STEMS)
-
-
-def says_same(one: str, other: str) -> bool:
-    """Whether two statements give the same value to the same subject, in whatever order and words between them.
-
-    The order of words tells who does what to whom: only values, and words such as "port", may be at another place, the
-    verb too where the statement is turned around or in the passive voice.
-    """
-    one, other = _name_owner_first(one, other), _name_owner_first(other, one)
-    mine, theirs = read_reworded(one), read_reworded(other)
-    implied = find_implied(mine, theirs)
-    mine, theirs = (
-        structs.replace(words, words=tuple(word for word in words.words if word.key not in implied))
-        for words in (mine, theirs)
-    )
-    moods = mine.moods ^ theirs.moods
-    is_bounded = all(any(word.key in _BOUNDS for word in words.words) for words in (mine, theirs))
-    if "past" in moods or (len(moods) > 1 and not is_bounded) or have_other_relation(mine, theirs):
-        return False
-    pairs: list[tuple[Word, Word]] = []
-    alone: list[Word] = []
-    left = list(theirs.words)
-    texts = {word.text for word in theirs.words}
-    for word in sorted(mine.words, key=lambda word: word.text not in texts):
-        if (found := next((known for known in left if matches(word, known)), None)) is not None:
-            left.remove(found)
-            pairs.append((word, found))
-        elif not any(matches(word, known) for known in theirs.words):
-            alone.append(word)
-    own = [word for word in left if not any(matches(word, one) for one in mine.words)]
-    if len(pairs) < 2 or not all(map(_is_optional_noun, (*alone, *own))):
-        return False
-    if any(not is_generic(word) for word in alone) and any(not is_generic(word) for word in own):
-        return False  # "Ann reviews the frontend", "Ann reviews the backend"
-    pairs.sort(key=lambda pair: pair[0].start)
-    values = [pair for pair in pairs if _are_values(pair, mine, theirs)]
-    verbs = [words.relations & _DEEDS for words in (mine, theirs)]
-    if all(verbs) and verbs[0].isdisjoint(verbs[1]) and all(one.form in ("proper", "word", "cjk") for one, _ in values):
-        return False  # "Ann answers the phone", "Ann uses the phone"; but "the API answers on", "the API uses port 80"
-    rest = [pair for pair in pairs if pair not in values]
-    by_form = ([pair for pair in values if pair[0].form == form] for form in {one.form for one, _ in values})
-    if not all(map(_is_in_order, by_form)):
-        return False
-    fixed = [
-        pair
-        for pair in rest
-        if not {one.key for one in pair} & word_tables().attributes
-        and not any(_is_beside(pair, value) for value in values)
-    ]
-    if len(derived := [pair for pair in fixed if values and _is_derived(pair, rest)]) == 1:
-        fixed.remove(derived[0])  # "the editor is Ann", "Ann edits"
-    if _is_in_order(fixed):
-        starts = ([pair[place] for pair in rest] for place in (0, 1))
-        places = [_list_places(words.negations, known) for words, known in zip((mine, theirs), starts, strict=True)]
-        return places[0] == places[1]
-    if len(mine.negations) != len(theirs.negations):
-        return False
-    if mine.has_noun or theirs.has_noun:
-        return _is_rotated(pairs) or (bool(values) and _is_rotated(fixed))
-    if all(one.form == "cjk" for one, _ in pairs) and (mine.is_cleft or theirs.is_cleft):
-        return _is_rotated(pairs)
-    if values and (mine.is_cleft or theirs.is_cleft):
-        return any(_is_in_order([pair for pair in fixed if pair is not verb]) for verb in fixed)
-    return _is_passive(pairs, mine, theirs) or _is_passive([(other, one) for one, other in pairs], theirs, mine)
-
-
-def _is_passive(pairs: Sequence[tuple[Word, Word]], active: Words, passive: Words) -> bool:
-    """Whether a statement demands with a verb first what the other one says in the passive voice: "never edit X"."""
-    pairs = sorted(pairs, key=lambda pair: pair[0].start)
-    verb, again = pairs[0]
-    others = [other for _, other in pairs[1:]]
-    is_last = verb is active.words[0] and all(other.start < again.start for other in others)
-    return is_last and verb.text != again.text and _is_in_order(pairs[1:])
-
-
-def _are_values(pair: tuple[Word, Word], mine: Words, theirs: Words) -> bool:
-    """Whether a word of two statements is a value: a number or a name, not the first word or a German noun."""
-    one, other = pair
-    if one.key in word_tables().attributes:
-        return False
-    if one.form == other.form == "proper":
-        places = ((one, mine), (other, theirs))
-        return not all(word is words.words[0] or has_article(word, words.text) for word, words in places)
-    if one.form == "word" and re.search(f"[{CJK}]", mine.text):
-        return True
-    return one.form not in ("word", "cjk", "proper") or bool(find_family(one.text.casefold())) or _is_day(one)
-
-
-def _is_beside(pair: tuple[Word, Word], value: tuple[Word, Word]) -> bool:
-    """Whether a word is directly before a value in both statements, or behind its unit: "building 7", "5 lines of"."""
-    both = tuple(zip(pair, value, strict=True))
-    return all(0 <= number.start - word.end <= 1 for word, number in both) or all(
-        number.unit and 0 < word.start - number.whole <= len(" of ") for word, number in both
-    )
-
-
-def _is_derived(pair: tuple[Word, Word], others: Sequence[tuple[Word, Word]]) -> bool:
-    """Whether one of two words is a noun behind what the other, a verb, is done with: "newsletter editor", "edits"."""
-    return [bool(_DERIVED.search(word.text)) for word in pair].count(True) == 1 and any(
-        other[place].end == pair[place].start - 1
-        for place in (0, 1)
-        if _DERIVED.search(pair[place].text)
-        for other in others
-    )
-
-
-def _is_day(word: Word) -> bool:
-    return word.key in DAYS or word.text.casefold() in DAYS
-
-
-def _is_in_order(pairs: Sequence[tuple[Word, Word]]) -> bool:
-    """Whether words are in the same order in both statements."""
-    return all(
-        one[0].start < next_one[0].start and one[1].start < next_one[1].start for one, next_one in pairwise(pairs)
-    )
-
-
-def _list_places(starts: Sequence[int], words: Sequence[Word]) -> list[int]:
-    """Return for each place in a text how many of these words are before it."""
-    return [sum(word.start < start for word in words) for start in starts]
-
-
-def _is_rotated(pairs: Sequence[tuple[Word, Word]]) -> bool:
-    """Whether two statements differ at most in which of two parts comes first: "张敏负责支付", "支付的负责人是张敏"."""
-    order = sorted(range(len(pairs)), key=lambda place: pairs[place][1].start)
-    first = order.index(0) if order else 0
-    return [*order[first:], *order[:first]] == list(range(len(pairs)))

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.statement_relation import relate_statements, says_same
+from clio.memory.statement_relation import relate_statements
+from clio.memory.statement_rewording import says_same
 
 _LINES = (Path(__file__).parent / "data" / "rewordings.tsv").read_text(encoding="utf-8").splitlines()[1:]
 

@@ -201,6 +201,8 @@ def _read_clauses(said: Words) -> Iterator[Words]:
     text = "".join(sign if sign == written else " " for sign, written in zip(said.plain, said.text, strict=True))
     clauses = split_clauses(text)
     for start, stop in clauses if 1 < len(clauses) <= _MAX_CLAUSES else ():
+        if re.match("[请帮写把将给]", text[start:stop].strip()):
+            continue  # "以后支付走微信，把 sdk 换掉"
         others = (text[slice(*span)].strip() for span in clauses if span != (start, stop))
         if any(word_tables().limiting_starts.match(other) for other in others):
             continue
@@ -238,6 +240,8 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     if new and any(word.form == "cjk" for word in new):
         new = _fill_chunk(new, theirs.words)
     if not new or not _is_phrase(new, sentence):
+        return None
+    if new[0].form == "cjk" and _NO_VALUE_CJK.search(sentence[new[0].start : new[-1].end]):
         return None
     if is_denial:
         gone = _find_denied(mine, theirs, denied, new)
@@ -455,7 +459,7 @@ def _keeps_order(mine: Words, theirs: Words, new: Collection[Word]) -> bool:
 def _choose_denied(denied: Sequence[Word], new: Sequence[Word]) -> list[Word]:
     """Return the denied words that are of the form of the new value, if they are next to each other."""
     alike = [word for word in denied if word.form == _get_phrase_form(new)] or list(denied)
-    is_phrase = all(0 < after.start - before.end <= 1 for before, after in pairwise(alike))
+    is_phrase = all(after.start - before.end == (before.form != "cjk") for before, after in pairwise(alike))
     return alike if is_phrase else alike[:1]
 
 
@@ -548,7 +552,7 @@ def _find_gone(old: Words, left: Sequence[Word], new: Sequence[Word], said: Word
     """Return the words of a statement in whose place a new value may be; none if that is not clear."""
     form = _get_phrase_form(new)
     if len(new) == 1 and form in ("time", "version", "number"):
-        return _find_number(old, left, new[0])
+        return _find_counted(old, left, new[0], said) or _find_number(old, left, new[0])
     phrases = _list_phrases(old.words, left)
     family = find_family("-".join(word.text.casefold() for word in new)) or _find_word_family(new[-1])
     alike = [[word] for word in left if family and _find_word_family(word) == family]
@@ -562,8 +566,12 @@ def _find_gone(old: Words, left: Sequence[Word], new: Sequence[Word], said: Word
         same = [
             phrase
             for phrase, other in zip(phrases, forms, strict=True)
-            if other == form and not (other == "proper" and has_article(phrase[0], old.text))
+            if other == form
+            and not (other == "proper" and has_article(phrase[0], old.text) and not has_article(new[0], said.text))
         ]
+        before = _get_link(said.text, new[0])
+        linked = [phrase for phrase in same if before and _get_link(old.text, phrase[0]) == before]
+        same = linked if len(linked) == 1 else same
         if len(same) > 1:
             same = [phrase for phrase in same if phrase[0] is not old.words[0]]
         if len(same) == 1:
@@ -580,9 +588,29 @@ def _find_gone(old: Words, left: Sequence[Word], new: Sequence[Word], said: Word
     return _find_last(old, phrases, new, said)
 
 
+def _get_link(text: str, word: Word) -> str:
+    """Return the word of the language before a name, without its article: "é" of "quem aprova é a Thaís"."""
+    before = _get_word_before(text, word.start)
+    before = _get_word_before(text[: word.start].rstrip()[: -len(before)], word.start) if before in ARTICLES else before
+    return before if is_light(before) else ""
+
+
 def _find_word_family(word: Word) -> frozenset[str]:
     folded = word.text.casefold()
     return find_family(folded) or find_family(folded.removesuffix("s"))
+
+
+def _find_counted(old: Words, left: Sequence[Word], new: Word, said: Words) -> list[Word]:
+    """Return the number in front of the thing that a new number counts, too: "4 workers", "6 workers"."""
+    thing = next((word for word in said.words if word.start - new.end == 1), None)
+    found = [
+        word
+        for word in left
+        if thing
+        and word.form == "number"
+        and any(one.start - word.end == 1 and matches(one, thing) for one in old.words)
+    ]
+    return found if len(found) == 1 and said.is_signed else []
 
 
 def _find_number(old: Words, left: Sequence[Word], new: Word) -> list[Word]:
@@ -656,7 +684,7 @@ def _follow_same_word(old: Words, gone: Word, said: Words, new: Word) -> bool:
 
 
 _NO_VALUE_CJK = re.compile(
-    r"[我你他她不错误好对吗这那哪谁忘删]|什么|问题|問題|間違|失敗|嘘|無理|大丈夫|本当|駄目|ダメ|バグ|エラー"
+    r"[我你他她不错误好对吗这那哪谁忘删]|什么|问题|問題|間違|失敗|嘘|無理|大丈夫|本当|駄目|ダメ|バグ|エラー|^[关挂坏崩停慢卡满空好功]$"
 )
 
 

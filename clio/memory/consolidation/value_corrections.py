@@ -125,19 +125,39 @@ def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
             return None if found.is_named and any(map(_is_only, clauses)) else found
     if not shares_word(old, sentence):
         return None
-    readings = (_find_in_sentence(old, clause) for clause in list_free_clauses(sentence) if clause != sentence)
+    free = [clause for clause in list_free_clauses(sentence) if clause != sentence]
+    if any(read_said_words(one).is_corrected and not read_said_words(one).words for one in free):
+        free = [f"sorry, {one}" for one in free]  # "confundi, quem revisa é a Luana"
+    readings = (_find_in_sentence(old, clause) or _find_flipped(old, clause, sentence) for clause in free)
     return max((one for one in readings if one and one.is_named), key=lambda one: one.shared, default=None)
 
 
 @lru_cache(maxsize=4_096)
 def _list_keys(text: str) -> frozenset[str]:
     words = read_statement_words(text)
-    return words.relations.union(word.key for word in words.words)
+    families = (min(find_family(word.text.casefold()), default="") for word in words.words)  # "Webpack", "Vite"
+    return words.relations.union((word.key for word in words.words), filter(None, families))
 
 
 def shares_word(old: str, sentence: str) -> bool:
     """Whether a sentence names anything of a statement: a fast test for most memories."""
     return _CJK.search(old) is not None or not _list_keys(old).isdisjoint(_list_keys(sentence))
+
+
+_FLIPS = tuple(frozenset(pair.split()) for pair in ("mit ohne", "avec sans", "con sin", "com sem", "with without"))
+
+
+def _find_flipped(old: str, clause: str, sentence: str) -> ValueChange | None:
+    """Return the preposition that a sentence puts in place of its opposite: "o cpf vem com pontuação", for "sem"."""
+    said = [_fold(word) for word in _tokenize(clause)]
+    for word in _tokenize(old):
+        pair = next((pair for pair in _FLIPS if _fold(word) in pair), None)
+        [other] = pair - {_fold(word)} if pair else ("",)
+        if other in said and (read_said_words(sentence).is_signed or read_said_words(clause).is_signed):
+            flipped = [other if one == word else one for one in _tokenize(old)]
+            if set(map(_fold, flipped)) <= set(said):
+                return ValueChange(old=word, new=other, is_named=True, shared=len(flipped) - 1)
+    return None
 
 
 def find_implied_value(old: str, sentence: str, message: str, *, is_answer: bool) -> ValueChange | None:
@@ -222,7 +242,9 @@ def _limits(clause: str) -> bool:
 
 
 _CLAUSE_END = re.compile(
-    r"\s*[,;–—()…]\s*(?:but\s)?|:\s+|\s-\s|[.!]+\s+|\s(?:but|so|because|cause|cuz|cos|bc|hence|therefore)\s"
+    r"\s*[,;–—()…，；、。（）]\s*(?:but\s)?|:\s+|\s-\s|[.!]+\s+|\s(?:but|so|because|cause|cuz|cos|bc|hence|therefore)\s"
+    r"|\s(?:weil|denn|deshalb|donc|du coup|parce que|así que|porque|por eso|então|por isso|pq)\s"
+    r"|(?<=[ただるい])(?:ので|から|けど)"
     r"|\ssince\s(?=(?:we|i|it|they|you|he|she|(?!the|last|this)\w+ \w+s)\b)"
     r"|\s(?=(?:please|(?:can|could|would|will) (?:you|we|i)|i (?:think|guess|meant|mixed)) )",
     re.IGNORECASE,

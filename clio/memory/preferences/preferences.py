@@ -440,7 +440,7 @@ class Preferences:
 
     def find_reworded(self, item: str, score: float = 0.0) -> MemoryRecord | None:
         """Return the user's preference that says the same in other words. score: of the new one, as high or low."""
-        from clio.memory.statement_relation import says_same
+        from clio.memory.statement_rewording import says_same
 
         return next(
             (

@@ -21,10 +21,10 @@ from clio.memory.statement_relation import (
     differ_in_numbers,
     mask_digits,
     relate_statements,
-    says_same,
     telling_terms,
     topic_terms,
 )
+from clio.memory.statement_rewording import says_same
 from clio.memory.store.change_log import FormerVersion, make_former
 from clio.memory.store.ltm_codec import (
     Json,
