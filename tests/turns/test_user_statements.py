@@ -268,6 +268,8 @@ def test_likes_and_dislikes_in_other_languages_are_saved_or_asked_about(make_har
         assert "den kurzen Stil" in question
         confirm()
         assert len(harness.app.memory.preferences.all()) == 3
+        await harness.turn("J'aime les réponses courtes.")
+        assert "les réponses courtes" in {one.record.content for one in harness.app.memory.preferences.all()}
         await harness.turn("vergiss, dass ich Tabs bevorzuge")
         assert "Tabs" not in {one.record.content for one in harness.app.memory.preferences.all()}
         await harness.app.close()

@@ -20,6 +20,7 @@ from clio.memory.preferences.foreign_statements import (
     list_foreign_texts,
     read_statements,
 )
+from clio.memory.preferences.lasting_wishes import find_wishes
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.own_sentences import read_lists
 from clio.memory.preferences.preferences import Preferences, replaces_order
@@ -222,6 +223,7 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
                     in_project=is_project,
                 )
             )
+    statements = _add_wishes(rest, language, statements, (*(one.content for one in facts), *for_task))
     statements = [
         structs.replace(one, content=_without_again(content)) for one in statements for content in _divide_order(one)
     ]
@@ -234,6 +236,30 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
         doubtful=tuple(one for one in clean if not one.certain),
         for_task=tuple(memory.redacted(limit) for limit in for_task),
     )
+
+
+def _add_wishes(
+    text: str, language: str, statements: Sequence[StatedPreference], others: Sequence[str]
+) -> list[StatedPreference]:
+    """Return the statements and the lasting wishes of a message, which replace doubtful ones in the same words.
+
+    others: what else the message states.
+    """
+    settled = {one.quote for one in statements if one.certain}
+    parts = list_foreign_texts(text) if language else [("", text), *list_foreign_texts(text)]
+    wishes = [one for code, part in parts for one in find_wishes(part, code, settled)]
+
+    def is_same(one: str, other: str) -> bool:
+        mine, theirs = (set(_WORD.findall(text.casefold())) for text in (one, other))
+        return one in other or other in one or len(mine & theirs) * 2 > min(len(mine), len(theirs))
+
+    stated = [
+        one
+        for one in statements
+        if one.certain or one.kind == "rule" or not any(is_same(one.content, wish.content) for wish in wishes)
+    ]
+    known = (*(one.content for one in stated), *others)
+    return [*stated, *(wish for wish in wishes if not any(is_same(wish.content, content) for content in known))]
 
 
 def _divide_order(one: StatedPreference) -> list[str]:
