@@ -579,3 +579,56 @@ def test_an_ordinary_question_compiles_almost_none_of_the_patterns() -> None:
 )
 def test_a_limit_has_no_word_that_only_connects_it_with_another_sentence(text: str, content: str) -> None:
     assert [one.content for one in find_limits(text)] == [content]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "run it by me before you install anything",
+        "untersteh dich, an main zu pushen",
+        "ohne meine freigabe geht nix auf main",
+        "deployen darf nur ich",
+        "mergen darfst du nur, wenn die ci grün ist",
+        "von der produktion lässt du die finger",
+        "t'avise pas de toucher à main",
+        "hors de question de push sur main",
+        "tu touches jamais au dossier infra",
+        "tu ne merges que si la ci passe",
+        "les mises en prod c'est mon boulot, pas le tien",
+        "ni se te ocurra hacer force push",
+        "solo puedes desplegar si te lo digo",
+        "nada sale a producción sin mi ok",
+        "la carpeta legacy ni tocarla",
+        "nem pense em dar force push",
+        "só pode fazer merge se o CI passar",
+        "nada vai pra produção sem meu ok",
+        "想都别想动生产库",
+        "删除之前一定要先问我",
+        "force pushは絶対禁止、前に壊れたから",
+        "本番DBには絶対に触らないでね、前に消えたから",
+    ],
+)
+def test_a_limit_in_everyday_words_is_lasting(text: str) -> None:
+    assert [one.term for one in find_limits(text)] == ["lasting"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ohne review-app läuft hier nix gerade",
+        "die seite wird nur im test geladen",
+        "du kannst das nur mit root machen",
+        "wehe wenn der test wieder rot ist",
+        "tu utilises jamais cette variable",
+        "c'est moi qui ai cassé le build",
+        "solo se puede entrar con vpn",
+        "solo puedes ver el botón si eres admin",
+        "nada va bien sin mi café",
+        "só pode entrar com vpn",
+        "só eu tenho esse erro",
+        "登录之前都要先问服务器吗",
+        "エラーが必ず出て、困ってるから",
+    ],
+)
+def test_what_only_looks_like_a_limit_in_everyday_words_is_not_lasting(text: str) -> None:
+    assert not [one for one in find_limits(text) if one.term == "lasting"]
