@@ -446,7 +446,7 @@ def _as_written(
 
 
 _AFTER_STATEMENT = re.compile(
-    r"[,;:–—]\s+(?:(?:so|also|alors|donc|así que|então) )?|[，；。、]\s*|\s(?:so|and so|and now)\s"
+    r"[,;:–—]\s+(?:(?:so|also|alors|donc|así que|então) )?|[，；。、]\s*|(?<=から)|(?<=ので)|\s(?:so|and so|and now)\s"
 )
 _MAX_ALONE = 12
 """A permission without a lasting word counts if it is the whole message and has at most this many words."""

@@ -7,6 +7,7 @@ was last reinforced. A score of at most 1.5 is a hard limit: it is in every prom
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from heapq import nsmallest
 from pathlib import Path
 from typing import Literal
@@ -15,7 +16,7 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.ids import new_id
-from clio.memory.preferences.rule_files import english_rules
+from clio.memory.preferences.rule_files import english_rules, load_rule_file
 from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.record import (
     NOTED_BY_MODEL,
@@ -99,6 +100,27 @@ def _is_other_choice(old: str, new: str) -> bool:
         return True
     has_common = len(gone) < sum(word.form != "number" for word in before)
     return has_common and 0 < len(gone) <= _MAX_CHOICE and 0 < len(come) <= _MAX_CHOICE
+
+
+@cache
+def _load_aspects() -> list[list[re.Pattern[str]]]:
+    """Return what a preference may be about, such as how long answers are, each with the opposites as patterns."""
+    aspects = load_rule_file("aspects", dict[str, tuple[str, ...]]).values()
+    return [[re.compile(side, re.I) for side in sides] for sides in aspects]
+
+
+def _is_opposite(old: str, new: str, *, must_be_one: bool) -> bool:
+    """Whether two preferences are opposites in one aspect, or give another name of the user.
+
+    must_be_one: only for aspects of which there is one value at a time, such as the name.
+    """
+    for sides in _load_aspects():
+        before, after = ({at for at, side in enumerate(sides) if side.search(text)} for text in (old, new))
+        if len(sides) == 1 and before and after:
+            return True
+        if not must_be_one and before and after and before.isdisjoint(after):
+            return True
+    return False
 
 
 def replaces_order(old: str, new: str) -> bool:
@@ -416,15 +438,19 @@ class Preferences:
         return next((one for one in self._records() if " ".join(one.content.casefold().split()) == wanted), None)
 
     def find_changed(self, item: str, reason: str) -> MemoryRecord | None:
-        """Return the preference, no rule, of which the user's sentence says that it has changed: short messages."""
+        """Return the preference, no rule, that another one replaces, as the user's sentence or its aspect says."""
         from clio.memory.statement_parser import announces_change
         from clio.memory.store.deduplication import compare_texts
 
-        if not (announces_change(reason) or _TURN.search(reason)):
-            return None
+        is_announced = announces_change(reason) or _TURN.search(reason) is not None
         words = set(extract_subject(item).removeprefix("prefer ").split())
         for one in self._records():
             if one.explicit or one.is_limit:
+                continue
+            is_liked = one.score is not None and one.score > _NEUTRAL
+            if is_liked and _is_opposite(one.content, item, must_be_one=not is_announced):
+                return one
+            if not is_announced:
                 continue
             is_other_value = words & set(one.content.casefold().split()) and compare_texts(one.content, item)
             if is_other_value == "supersedes" or _is_other_choice(one.content, item):

@@ -129,3 +129,40 @@ def test_a_liking_beside_a_limit_is_saved_with_it(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "stays"),
+    [
+        ("call me jim", "everyone at home calls me james, so call me james", ["everyone at home calls me james"]),
+        (
+            "i learn best from detailed explanations",
+            "i got sick of it, i am more of a brief replies person now",
+            ["brief replies"],
+        ),
+        ("con explicaciones largas entiendo mejor", "ya no hace falta, con lo esencial me basta", ["esencial"]),
+        ("敬語で話してくれると落ち着く", "慣れてきたから、タメ口のほうが楽", ["タメ口"]),
+        ("emojis in your summaries help me", "i got sick of it, plain text suits me now", ["plain text"]),
+        (
+            "detailed commit messages help me",
+            "short answers work best for me now",
+            ["detailed commit", "short answers"],
+        ),
+        ("i learn best from detailed examples", "brief replies suit me", ["detailed examples", "brief replies"]),
+    ],
+)
+def test_a_wish_replaces_its_opposite_only_if_the_user_says_that_it_changed(
+    make_harness: MakeHarness, first: str, later: str, stays: list[str]
+) -> None:
+    harness = make_harness([text("Ok."), text("Ok.")])
+
+    async def run() -> None:
+        for message in (first, later):
+            await harness.turn(message)
+        memory = harness.app.memory
+        told = [one.record.content for book in (memory.preferences, memory.project_preferences) for one in book.all()]
+        await harness.app.close()
+        assert len(told) == len(stays)
+        assert all(any(part in one for one in told) for part in stays)
+
+    asyncio.run(run())
