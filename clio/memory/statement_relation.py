@@ -100,7 +100,22 @@ _JUDGEMENT_STEMS = frozenset(map(normalize_word, JUDGEMENTS))
 _DAYPART_STEMS = frozenset(map(normalize_word, DAYPARTS))
 _MINE, _NOT_MINE = LazyRegex(r"^my\b", re.I), LazyRegex(r"^(?:the|this|its|their)\b", re.I)
 _DISTINGUISHING_STEMS = frozenset(
-    map(normalize_word, ("old", "former", "previous", "legacy", "deprecated", *EXCLUSIVE_ROLES))
+    map(
+        normalize_word,
+        (
+            "old",
+            "former",
+            "previous",
+            "legacy",
+            "deprecated",
+            "spare",
+            "backup",
+            "mock",
+            "fake",
+            "dummy",
+            *EXCLUSIVE_ROLES,
+        ),
+    )
 )
 """Adjectives that make another thing of one: "the default limit" is not "the limit"."""
 _DUTY_STEMS = frozenset(map(normalize_word, DUTIES))

@@ -209,3 +209,15 @@ def test_what_limits_asks_or_is_about_another_thing_changes_nothing(
 )
 def test_another_property_or_thing_changes_nothing(make_harness: MakeHarness, known: str, said: str) -> None:
     assert known in run_turns(make_harness, f"remember that {known}", said)
+
+
+def test_a_value_is_changed_by_a_clause_about_its_subject_only(make_harness: MakeHarness) -> None:
+    known = "the tank is at 12 bar"
+    said = "the gauge man came, the tank is at 9 bar now, so fix the alarm"
+    assert run_turns(make_harness, f"remember {known}", BETWEEN, said) == ["the tank is at 9 bar"]
+
+
+def test_the_value_of_a_look_alike_changes_nothing(make_harness: MakeHarness) -> None:
+    known = "the tank is at 12 bar"
+    said = "the gauge man came, the spare tank is at 9 bar now, so fix the alarm"
+    assert run_turns(make_harness, f"remember {known}", BETWEEN, said) == [known]

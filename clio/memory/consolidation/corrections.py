@@ -26,6 +26,7 @@ from clio.memory.consolidation.alignment import (
 from clio.memory.consolidation.experiences import Correction, Experience
 from clio.memory.consolidation.forget_requests import find_forget_requests, is_part_meant, takes_back_last
 from clio.memory.consolidation.stated_facts import read_correctable_statements, read_english_sentences
+from clio.memory.consolidation.stated_values import find_stated_value
 from clio.memory.consolidation.value_corrections import (
     find_corrected_choice,
     find_corrected_value,
@@ -571,6 +572,32 @@ def correct_values(
         else:
             found.append(UnclearCorrection(candidates=records, contents=contents, quote=sentence, session=session))
     return found
+
+
+def restate_values(memory: MemorySystem, text: str, session: str, before: Sequence[Message]) -> list[Replaced]:
+    """Replace the value that a message gives beside anything else it says; see `stated_values`.
+
+    before: the messages before, the last of the user's may have stated what it corrects.
+
+    Raises UserError, StorageError, OSError.
+    """
+    clean = memory.redacted(text)
+    last = next((one.content for one in reversed(before) if isinstance(one, UserMessage) and one.origin == "user"), "")
+    known: dict[str, MemoryRecord] = {}
+    _search(memory, last, known)(Correction(text=clean, quote=text, session=session, message="", at=math.inf))
+    changes: list[tuple[MemoryRecord, ValueChange]] = []
+    for record in _keep_related(known.values(), f"{clean} {last}"):
+        is_reply = record.session == session and is_said_before(record.content, last)
+        if record.is_variant or not (is_reply or shares_word(record.content, clean)):
+            continue
+        if change := find_stated_value(record.content, clean, is_reply=is_reply):
+            changes.append((record, change))
+    most = max((change.shared for _, change in changes), default=0)
+    closest = [one for one in changes if one[1].shared == most]
+    if len(closest) != 1:
+        return []
+    [(record, change)] = closest
+    return [_replace(memory, change.apply(record.content), session, text, [record])]
 
 
 def _find_changes(content: str, sentence: str, message: str, *, is_answer: bool) -> list[ValueChange]:

@@ -533,6 +533,7 @@ class Learner:
             correct_preferences,
             correct_values,
             learn_corrected,
+            restate_values,
         )
         from clio.memory.statement_parser import announces_change
 
@@ -552,7 +553,14 @@ class Learner:
             tastes = {one.quote for one in statements.certain if one.kind in ("preference", "dislike")}
             of_preferences = correct_preferences(self._memory, text, session.id, before, done | tastes, rules)
             done |= {one.quote for one in of_preferences}
-            by_value += (*of_preferences, *learn_corrected(self._memory, text, session.id, before, done | facts.keys()))
+            by_value += of_preferences
+            has_changed = any(isinstance(one, Replaced) for one in (*by_value, *replaced))
+            if not (has_changed or facts or tastes or rules or lifting):
+                restated = restate_values(self._memory, text, session.id, before)
+                by_value = restated or by_value
+            done |= {one.quote for one in by_value if isinstance(one, Replaced)}
+            if text not in done:
+                by_value += learn_corrected(self._memory, text, session.id, before, done | facts.keys())
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
             return set(), set()

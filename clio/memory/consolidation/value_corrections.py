@@ -122,7 +122,7 @@ def find_corrected_value(old: str, sentence: str) -> ValueChange | None:
     stated = sentence[: sentence.find(clauses[-1]) + len(clauses[-1])] if clauses else sentence
     for text in dict.fromkeys((stated, sentence)):
         if found := _find_in_sentence(old, text):
-            return None if found.is_named and any(map(_is_only, clauses)) else found
+            return None if found.is_named and is_limited(sentence) else found
     if not shares_word(old, sentence):
         return None
     free = [clause for clause in list_free_clauses(sentence) if clause != sentence]
@@ -218,6 +218,11 @@ def list_free_clauses(sentence: str) -> list[str]:
     clauses = _divide_sentence(sentence)
     limits = {place for place, clause in enumerate(clauses) if _limits(clause)}
     return [clause.rstrip(":") for place, clause in enumerate(clauses) if not limits - {place}]
+
+
+def is_limited(sentence: str) -> bool:
+    """Whether a clause of a sentence tells or asks where the others hold: "staging only: …", "…, right"."""
+    return any(map(_is_only, _divide_sentence(sentence)))
 
 
 def _is_only(clause: str) -> bool:

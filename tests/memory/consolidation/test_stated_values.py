@@ -1,0 +1,73 @@
+"""The new value of a known statement in a message that says anything else beside it."""
+
+import pytest
+
+from clio.memory.consolidation.stated_values import find_stated_value
+
+
+def change(statement: str, message: str, *, is_reply: bool = False) -> str | None:
+    found = find_stated_value(statement, message, is_reply=is_reply)
+    return found.apply(statement) if found else None
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "now"),
+    [
+        (
+            "the greenhouse pump runs 5 minutes per day",
+            "leaves are dry so the greenhouse pump runs 8 minutes now, ok?",
+            "8 minutes",
+        ),
+        ("our bundler is webpack 4", "i upgraded to webpack 5 on friday, see what breaks", "webpack 5"),
+        ("the drone's camera is an IMX219", "shit, its an IMX477, says the sticker", "IMX477"),
+        ("the sandbox merchant is mrc-1043", "403. mrc-1034 is the right one", "mrc-1034"),
+        ("choir practice is on tuesdays", "write the choir invite, practice is on thursdays from now on", "thursdays"),
+        ("we rent 6 build machines", "accounting cut us down to 3 build machines, merge the jobs", "3 build"),
+        ("the modem talks at 9600", "the manual says 19200. was my mistake, sorry about the modem", "19200"),
+        ("comments are optional in the survey", "comments are mandatory in the survey as of v3", "mandatory"),
+        ("der Ofen steht auf 180 Grad", "hab nachgeschaut, der Ofen steht jetzt auf 200 Grad", "200 Grad"),
+    ],
+)
+def test_a_clause_gives_another_value(statement: str, message: str, now: str) -> None:
+    assert now in (change(statement, message) or "")
+
+
+@pytest.mark.parametrize(
+    ("statement", "reply", "now"),
+    [
+        ("the call is fridays at 3pm", "3:30 actually", "the call is fridays at 3:30"),
+        ("tokens are signed with hs256", "hmm. rs256", "tokens are signed with rs256"),
+        ("the grid has 12 columns", "16, sorry, look at the css", "the grid has 16 columns"),
+        ("the lamp runs at 24 V", "12 V on this one", "the lamp runs at 12 V"),
+    ],
+)
+def test_a_reply_may_say_only_the_value(statement: str, reply: str, now: str) -> None:
+    assert change(statement, reply, is_reply=True) == now
+    assert change(statement, reply) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("the left pump is on relay 3", "the right pump is on relay 4 now"),
+        ("Ida's badge is 4411", "Tom's badge is 4141, print both"),
+        ("the gpu box has 80 GB of memory", "the gpu box now has 2 TB of disk"),
+        ("the app supports Android 10", "the app is at version 4.0 now"),
+        ("the survey has 5 pages", "page 3 of the survey is skipped now"),
+        ("gate code 404 means closed", "gate code 409 means jammed"),
+        ("the shop in Linz closes at 17:00", "the shop in Graz closes at 19:00 from now on"),
+        ("the retry limit is 5", "the retry limit should be 8 next year"),
+        ("the retry limit is 5", "is the retry limit 8?"),
+        ("the retry limit is 5", "set the retry limit to 8 in this test"),
+        ("the retry limit is 5", "the retry limit was 8 back then"),
+        ("the retry limit is 5", "if we move, the retry limit is 8"),
+        ("the retry limit is 5", "the retry limit is 8 in the tutorial, explain that part"),
+        ("the retry limit is 5", "Bob says the retry limit is 8 but he always mixes things up"),
+        ("Anna owns the parser", "the parser is maintained by Ronny now"),
+        ("standup is on Mondays", "this week standup is on Tuesday"),
+        ("the queue runs on srv-1", "set up the preview box, it runs on srv-2"),
+        ("the report goes out friday 5pm", "the report goes out thursday noon now"),
+    ],
+)
+def test_another_thing_a_plan_a_question_or_a_doubt_changes_nothing(statement: str, message: str) -> None:
+    assert change(statement, message) is None
