@@ -378,3 +378,32 @@ def test_the_user_is_asked_whether_only_one_file_may_be_edited_for_good(
         await harness.app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [
+        ("card numbers must never be logged, remember that", "card numbers must never be logged"),
+        ("in the driver we never sleep in interrupts, keep that in mind", "in the driver we never sleep in interrupts"),
+        ("for next time: hands off the fixtures folder", "hands off the fixtures folder"),
+    ],
+)
+def test_a_norm_to_remember_is_a_limit_of_the_project(make_harness: MakeHarness, said: str, limit: str) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said)
+        assert [one.record.content for one in harness.app.memory.project_preferences.all()] == [limit]
+        assert list_hard_limits(harness) == [limit]
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_liking_to_remember_is_saved_at_once(make_harness: MakeHarness) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, "remember i like guard clauses more than nested ifs")
+        assert [one.record.content for one in harness.app.memory.preferences.all()] == [
+            "guard clauses more than nested ifs"
+        ]
+        await harness.app.close()
+
+    asyncio.run(run())

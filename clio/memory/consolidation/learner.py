@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
 _DANGLING = _EN.pattern("dangling")
+_NORM = _EN.pattern("norm")
+"""Words that make a statement an order: "must never"."""
 _NAMED_BEFORE = _EN.pattern("named_before")
 _NEXT_ORDER = _EN.pattern("next_order")
 _ORDER_CONDITION = _EN.pattern("order_condition")
@@ -182,6 +184,10 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
     )
     facts = [one for one in found if one.kind == "fact" and one.certain]
     statements = [one for one in found if one.kind != "fact"]
+    # "Patient data must never be printed, remember that" is a limit.
+    norms = [one for one in facts if _NORM.search(one.content)]
+    facts = [one for one in facts if one not in norms]
+    statements += (structs.replace(one, kind="rule", score=NEVER, in_project=True) for one in norms)
     for_task: list[str] = []
     for limit in find_limits(text):
         if _PERMITS.match(limit.content):
@@ -330,7 +336,7 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
             try:
                 [clean] = memory.redacted_notices([one])
                 check_more_than_secret(clean.content)
-                if clean.kind == "fact" and (limit := _find_limit(memory, clean)) is not None:
+                if clean.kind in ("fact", "rule") and (limit := _find_limit(memory, clean)) is not None:
                     clean, one = limit, limit  # told again as a fact
                 if clean.kind == "fact":
                     scope = "user" if list_about_user(clean.content) else "project"

@@ -37,6 +37,7 @@ from clio.memory.statement_reader import (
     read_statement_words,
     word_tables,
 )
+from clio.text.fuzzy import count_edits
 
 MAX_CHARS = 400
 """Characters of a message that is read."""
@@ -117,7 +118,7 @@ def find_stated_value(statement: str, message: str, *, is_reply: bool) -> ValueC
     mine = read_statement_words(statement)
     topic = parse_statement(statement).topic_ids
     values = [word for word in mine.words if _is_value(word, mine)]
-    if not values or len(mine.words) > _MAX_WORDS or len(message) > MAX_CHARS or _UNRELIABLE.search(message):
+    if len(mine.words) > _MAX_WORDS or len(message) > MAX_CHARS or _UNRELIABLE.search(message):
         return None
     found: dict[tuple[str, str], ValueChange] = {}
     for clause in _list_clauses(message):
@@ -130,7 +131,7 @@ def find_stated_value(statement: str, message: str, *, is_reply: bool) -> ValueC
             if normalize_word(value.text) in topic or _has_other_part(value, values, clause):
                 continue  # "HTTP 404 means", "HTTP 409 means"
             is_denied = _is_denied(value, message)
-            if not _is_about(clause, value, new, mine, is_told_wrong=is_reply or is_denied):
+            if not _is_about(clause, value, new, mine, is_reply=is_reply, is_denied=is_denied):
                 continue
             named = _list_named(value, mine, message)
             if is_reply or _is_certain(clause, value, new, mine, named, is_denied=is_denied):
@@ -142,7 +143,27 @@ def find_stated_value(statement: str, message: str, *, is_reply: bool) -> ValueC
                     shared=len(named) + is_denied,
                 )
                 found[change.old, change.new] = change
+    if not found and is_reply:
+        return _find_misspelled(mine, message)
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _find_misspelled(mine: Words, message: str) -> ValueChange | None:
+    """Return the word of a statement that a reply only spells differently: "no wait, marta", "jkowall, with two l"."""
+    clauses = [clause for clause in _list_clauses(message) if clause.words.words]
+    said = clauses[0].words.words if clauses else ()
+    if len(said) != 1 or is_order(said[0].text) is True:
+        return None
+    text = said[0].text.casefold()
+    near = [
+        word
+        for word in mine.words
+        if min(len(text), len(word.text)) > 3 and 0 < count_edits(text, word.text.casefold()) <= 2
+    ]
+    if len(near) != 1 or any(matches(said[0], word) for word in mine.words) or text[-1] != near[0].text[-1].casefold():
+        return None
+    new = said[0].text.capitalize() if near[0].text[0].isupper() else said[0].text
+    return ValueChange(old=near[0].text, new=new, is_named=True)
 
 
 def _may_replace(value: Word, new: Word, mine: Words, clause: _Clause) -> bool:
@@ -240,7 +261,9 @@ def _is_same_property(old: Word, mine: Words, new: Word, theirs: Words, *, is_to
     if old.unit and not new.unit and not is_told_wrong:
         return False
     (before, counted), (new_before, new_counted) = _find_beside(old, mine), _find_beside(new, theirs)
-    if new_counted and (counted is None or not matches(new_counted, counted)):
+    if new_counted and counted and not matches(new_counted, counted):
+        return False
+    if new_counted and not any(matches(new_counted, one) for one in mine.words):
         return False
     has_subject = any(one.start < new.start and not is_generic(one) for one in theirs.words)
     if before and (has_subject or not is_told_wrong) and not any(matches(before, one) for one in theirs.words):
@@ -318,8 +341,9 @@ def _is_denied(value: Word, message: str) -> bool:
     )
 
 
-def _is_about(clause: _Clause, value: Word, new: Word, mine: Words, *, is_told_wrong: bool) -> bool:
+def _is_about(clause: _Clause, value: Word, new: Word, mine: Words, *, is_reply: bool, is_denied: bool) -> bool:
     """Whether a clause says its value of what a statement names, or of a pronoun."""
+    is_told_wrong = is_reply or is_denied
     if not _is_same_property(value, mine, new, clause.words, is_told_wrong=is_told_wrong):
         return False
     if have_other_roles(mine, clause.words):
@@ -350,7 +374,7 @@ def _is_about(clause: _Clause, value: Word, new: Word, mine: Words, *, is_told_w
         rest = [word for word in others if word.start > new.start]
         return clause.is_right or (rest[0] in known if rest else is_loose or clause.has_pronoun)
     behind = [word for word in others if word.start > new.start and word not in known and word.key not in DAYS]
-    if any(_PLACE.search(clause.text[: word.start]) for word in behind):
+    if not is_denied and any(_PLACE.search(clause.text[: word.start]) for word in behind):
         return False  # "port 9090 in the tutorial"
     if clause.words.is_change and len(unknown) == 1 and clause.text.startswith(unknown[0].text):
         following = min((word.start for word in (*others, new) if word.start > unknown[0].start), default=0)

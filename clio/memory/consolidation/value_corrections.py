@@ -217,6 +217,7 @@ def list_free_clauses(sentence: str) -> list[str]:
     """Return the clauses of a sentence that no other one limits, without a request behind them."""
     clauses = _divide_sentence(sentence)
     limits = {place for place, clause in enumerate(clauses) if _limits(clause)}
+    limits -= {0} if _TOPIC.match(sentence) else set()
     return [clause.rstrip(":") for place, clause in enumerate(clauses) if not limits - {place}]
 
 
@@ -259,6 +260,8 @@ _QUESTION = re.compile(
     r"|(?:can|could|would|will|do|does|did|should|is|are) (?:you|we|i|the|our)\b|please\b)",
     re.IGNORECASE,
 )
+_TOPIC = re.compile(r"(?:about|re|regarding|concerning|zu|wegen|à propos|sobre|quanto) ", re.IGNORECASE)
+"""The beginning of a clause that says what the next one is about: "about the mic: it samples at 48000"."""
 _ONLY = re.compile(
     r"^(?:only|i (?:think|guess))\b|(?<![\w.-])(?:only|example|sample):?$|\b(?:locally|temporar(?:y|ily)|for now)\b"
     r"|\bthis (?:week|month|time)\b"

@@ -468,10 +468,16 @@ def find_preferences(text: str) -> tuple[StatedPreference, ...]:
         read = () if is_joke else _read_sentence(said, before, is_alone=is_alone, beside_rule=is_beside)
         for noticed in read:
             is_uncertain = noticed.kind == "rule" and _ONE_THING.search(noticed.content) and any(map(_is_task, earlier))
-            certain = noticed.certain and not is_uncertain
+            is_asked = noticed.kind in ("preference", "dislike") and _asks_to_remember(said)
+            certain = (noticed.certain or is_asked) and not is_uncertain
             found.setdefault(noticed.content.casefold(), structs.replace(noticed, quote=said.text, certain=certain))
         earlier.append(said)
     return tuple(found.values()) if len(found) <= MAX_NOTICED else ()
+
+
+def _asks_to_remember(said: WrittenSentence) -> bool:
+    asked = _ASKED.match(said.masked)
+    return not (asked and asked["fyi"]) and (asked or _ASKED_BY_LABEL.match(said.masked)) is not None
 
 
 def _is_task(said: WrittenSentence) -> bool:
@@ -749,7 +755,11 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     """Return what the sentence asks to remember, or None. is_alone: no other sentence asks for work."""
     if (behind := _ASKED_BEHIND.search(whole.masked)) is not None and not said.is_question:
         stated = _without_lead(whole.before(behind.start()))
-        if FINITE.search(stated.masked) and not _NO_FACT.match(stated.masked) and first(stated, _RULES) is None:
+        if (
+            (FINITE.search(stated.masked) or _STATED_BEHIND.search(stated.masked))
+            and not _NO_FACT.match(stated.masked)
+            and first(stated, _RULES) is None
+        ):
             return make_stated("fact", stated.text, None, certain=not NOW.search(_LASTING_NOW.sub("", stated.masked)))
     found = _ASKED.match(whole.masked)
     label = _ASKED_BY_LABEL.match(whole.masked) if found is None else None

@@ -22,6 +22,9 @@ def change(statement: str, message: str, *, is_reply: bool = False) -> str | Non
         ("the drone's camera is an IMX219", "shit, its an IMX477, says the sticker", "IMX477"),
         ("the sandbox merchant is mrc-1043", "403. mrc-1034 is the right one", "mrc-1034"),
         ("choir practice is on tuesdays", "write the choir invite, practice is on thursdays from now on", "thursdays"),
+        ("the probe has 4MB of flash", "esptool says this probe has 8MB flash", "8MB"),
+        ("the mic samples at 44100", "about the mic: it samples at 48000, mixed up two boards", "48000"),
+        ("login is done with auth0", "auth0 got too pricey so login is keycloak now, whats the env var", "keycloak"),
         ("we rent 6 build machines", "accounting cut us down to 3 build machines, merge the jobs", "3 build"),
         ("the modem talks at 9600", "the manual says 19200. was my mistake, sorry about the modem", "19200"),
         ("comments are optional in the survey", "comments are mandatory in the survey as of v3", "mandatory"),
@@ -39,6 +42,8 @@ def test_a_clause_gives_another_value(statement: str, message: str, now: str) ->
         ("tokens are signed with hs256", "hmm. rs256", "tokens are signed with rs256"),
         ("the grid has 12 columns", "16, sorry, look at the css", "the grid has 16 columns"),
         ("the lamp runs at 24 V", "12 V on this one", "the lamp runs at 12 V"),
+        ("the intern is called Lena", "no wait, Leona", "the intern is called Leona"),
+        ("the host is called kestrl", "kestrel, typo", "the host is called kestrel"),
     ],
 )
 def test_a_reply_may_say_only_the_value(statement: str, reply: str, now: str) -> None:
@@ -60,6 +65,7 @@ def test_a_reply_may_say_only_the_value(statement: str, reply: str, now: str) ->
         ("the retry limit is 5", "is the retry limit 8?"),
         ("the retry limit is 5", "set the retry limit to 8 in this test"),
         ("the retry limit is 5", "the retry limit was 8 back then"),
+        ("the survey has 412 answers", "the paper by Kim had 650 answers in their survey"),
         ("the retry limit is 5", "if we move, the retry limit is 8"),
         ("the retry limit is 5", "the retry limit is 8 in the tutorial, explain that part"),
         ("the retry limit is 5", "Bob says the retry limit is 8 but he always mixes things up"),
