@@ -57,7 +57,7 @@ _OPENER_SIGNS = (
     "remember mind forget note merk denk vergiss vergess notier notiz auf kopf behalt fest später zukunft info "
     "protokoll retie reten souvien rappel oubli mém note tête esprit pense plus suite garder sache recuerd "
     "recorda acuérd olvid cuenta presente nota apúnt apunt anot anót memor guard grab sepas quéda lembr esque "
-    "mente aí isso saber"
+    "mente aí isso saber cabeza cabeça leg präg speicher"
 ).split()
 """Parts of words, one of which a request to remember has. The patterns are only compiled for these."""
 _ENGLISH_CLAUSE = re.compile(r"\b[a-z]{2,} [a-z]{2,}\b.*\s[a-z]{2,} [a-z]{2,}\b", re.I)
@@ -758,6 +758,8 @@ def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | N
         if (asked := _match(pattern, clause)) is not None:
             with_task = _match(f"(?P<stated>{rules.stated_before_task}){rules.task_behind}", asked["what"])
             what = with_task["stated"] if with_task else asked["what"]
+            if again := next(filter(None, (_match(one, what) for one in rules.remember)), None):
+                what = again["what"]  # "à savoir pour la suite, garde-le : la TVA est à 20 %"
             term = _term(what, rules, what) if re.search(rules.prohibition, what, re.I) else None
             # "Merk dir: keine Deploys am Freitag" is an order, "recuerda que no tienes acceso" a fact.
             is_order = clause[: asked.start("what")].rstrip().endswith((":", "：")) or _match(rules.bare, what)
