@@ -784,7 +784,7 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
         return None  # read as opinions
     demanded = first(inner, _RULES)
     if demanded is not None:
-        return demanded
+        return None if label and label["note"] and demanded.kind == "rule" else demanded  # read as a limit
     if to and not found["that"] and is_order(inner.masked.partition(" ")[0]) and _EACH_TIME.search(inner.masked):
         return make_stated("rule", f"always {inner.text}", SCORES["always"], certain=not NOW.search(inner.masked))
     # "the port is 9090 now" is a change that lasts.
