@@ -38,6 +38,8 @@ class WishRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         project: searched in the sentence; words that restrict the wish to this project.
         likes, dislikes: wishes. What is stored is the group `thing`, or else the whole clause.
         beside: wishes that count beside another lasting wish or limit in the sentence.
+        manner: plain requests about the manner of clio's work. They count if the message begins with nothing else
+            than `aside`: reasons, remarks about clio.
         further: the beginning of a sentence with such a wish that continues the sentence before.
         behind: a reason or praise that makes a wish of the clause or sentence before, which must match `before`.
     """
@@ -51,6 +53,8 @@ class WishRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     likes: tuple[str, ...]
     dislikes: tuple[str, ...]
     beside: tuple[str, ...]
+    manner: tuple[str, ...]
+    aside: str
     further: str
     behind: tuple[str, ...]
     before: str
@@ -66,6 +70,8 @@ class _Patterns(Struct, frozen=True, kw_only=True):
     likes: tuple[re.Pattern[str], ...]
     dislikes: tuple[re.Pattern[str], ...]
     beside: tuple[re.Pattern[str], ...]
+    manner: tuple[re.Pattern[str], ...]
+    aside: re.Pattern[str]
     further: re.Pattern[str]
     behind: tuple[re.Pattern[str], ...]
     before: re.Pattern[str]
@@ -99,7 +105,9 @@ def _load(language: str) -> _Patterns:
         project=compile_pattern(rules.project),
         likes=compile_all(rules.likes),
         dislikes=compile_all(rules.dislikes),
-        beside=compile_all(rules.beside),
+        beside=compile_all((*rules.beside, *rules.manner)),
+        manner=compile_all(rules.manner),
+        aside=compile_pattern(rules.aside),
         further=compile_pattern(rules.further),
         behind=compile_all(rules.behind),
         before=compile_pattern(rules.before),
@@ -116,6 +124,7 @@ def find_wishes(text: str, language: str, settled: Collection[str] = ()) -> list
     rules = _load(language)
     found: list[StatedPreference] = []
     before: WrittenSentence | None = None
+    is_first = True
     for said in read_own_sentences(_CJK_END.sub(r"\1\n", text)):
         is_beside = said.text in settled or (
             before is not None
@@ -124,7 +133,7 @@ def find_wishes(text: str, language: str, settled: Collection[str] = ()) -> list
         )
         if not said.is_question and not rules.void.search(said.masked):
             in_project = rules.project.search(said.masked) is not None
-            for content, is_liked in _read_sentence(said, before, rules, is_beside=is_beside):
+            for content, is_liked in _read_sentence(said, before, rules, is_beside=is_beside, is_first=is_first):
                 found.append(
                     StatedPreference(
                         kind="preference" if is_liked else "dislike",
@@ -135,12 +144,14 @@ def find_wishes(text: str, language: str, settled: Collection[str] = ()) -> list
                         in_project=in_project,
                     )
                 )
-        before = said if _strip(said.masked, 0, len(said.masked), rules) else before
+        if line := _strip(said.masked, 0, len(said.masked), rules):
+            before = said
+            is_first = is_first and rules.aside.fullmatch(line) is not None
     return found
 
 
 def _read_sentence(
-    said: WrittenSentence, before: WrittenSentence | None, rules: _Patterns, *, is_beside: bool
+    said: WrittenSentence, before: WrittenSentence | None, rules: _Patterns, *, is_beside: bool, is_first: bool
 ) -> Iterator[tuple[str, bool]]:
     """Yield what a sentence wishes, and whether the user likes it."""
     masked = said.masked
@@ -171,9 +182,14 @@ def _read_sentence(
             else:
                 open_clauses.append(at)
             at += 1
+    if is_first and not wishes and not is_beside:
+        rest = [at for at in open_clauses if not rules.aside.fullmatch(_strip(masked, *clauses[at], rules))]
+        manner = {at: _match(said, *clauses[at], rules.manner, rules) for at in rest}
+        wishes.update((at, (wish, True)) for at, wish in manner.items() if wish and all(manner.values()))
     for at in open_clauses if wishes or is_beside else ():
         if (wish := _match(said, *clauses[at], rules.beside, rules)) is not None:
-            wishes[at] = wish, True
+            is_same = len(wish) + 4 < clauses[at][1] - clauses[at][0]  # a part of the clause: "and so do tabs"
+            wishes[at] = wish, not is_same or all(wishes[one][1] for one in wishes if one < at)
     yield from (wishes[at] for at in sorted(wishes))
 
 

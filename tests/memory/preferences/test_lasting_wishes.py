@@ -166,3 +166,32 @@ def test_a_wish_replaces_its_opposite_only_if_the_user_says_that_it_changed(
         assert all(any(part in one for one in told) for part in stays)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("message", "wishes"),
+    [
+        ("start with the verdict", ["preference start with the verdict"]),
+        ("one idea at a time please", ["preference one idea at a time please"]),
+        ("less filler please", ["preference less filler please"]),
+        ("my train has bad wifi, keep tables narrow", ["preference keep tables narrow"]),
+        ("you always lecture. skip the theory", ["preference skip the theory"]),
+        ("mention risks before you rename anything", ["preference mention risks before you rename anything"]),
+        ("your diagrams are great", ["preference your diagrams"]),
+        ("your summaries are too wordy", ["dislike your summaries are too wordy"]),
+        ("nested ifs drive me nuts and so does deep nesting", ["dislike nested ifs", "dislike deep nesting"]),
+        ("start with the login form", []),
+        ("one column at a time in the migration", []),
+        ("write the release notes, start with the summary", []),
+        ("fix the build. just the diff please", []),
+        ("skip the summary email for admins", []),
+        ("keep the error messages in the form short", []),
+        ("explain this regex with an example", []),
+        ("your last answer was great", []),
+        ("the user gets one question at a time", []),
+    ],
+)
+def test_a_plain_request_about_the_manner_of_work_lasts_unless_it_is_about_the_task(
+    message: str, wishes: list[str]
+) -> None:
+    assert read(message) == wishes
