@@ -189,6 +189,15 @@ def test_a_wish_replaces_its_opposite_only_if_the_user_says_that_it_changed(
         ("explain this regex with an example", []),
         ("your last answer was great", []),
         ("the user gets one question at a time", []),
+        ("fang bitte mit dem ergebnis an", ["preference fang bitte mit dem ergebnis an"]),
+        ("ich steh auf frühe returns", ["preference frühe returns"]),
+        ("moins de jargon stp", ["preference moins de jargon stp"]),
+        ("explica las cosas con ejemplos", ["preference explica las cosas con ejemplos"]),
+        ("gosto quando você usa analogias", ["preference quando você usa analogias"]),
+        ("fang mit dem login an", []),
+        ("explique ce regex avec un exemple", []),
+        ("una columna a la vez en la migración", []),
+        ("pula o cabeçalho do csv", []),
     ],
 )
 def test_a_plain_request_about_the_manner_of_work_lasts_unless_it_is_about_the_task(
