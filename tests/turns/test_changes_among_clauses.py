@@ -221,3 +221,42 @@ def test_the_value_of_a_look_alike_changes_nothing(make_harness: MakeHarness) ->
     known = "the tank is at 12 bar"
     said = "the gauge man came, the spare tank is at 9 bar now, so fix the alarm"
     assert run_turns(make_harness, f"remember {known}", BETWEEN, said) == [known]
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "now"),
+    [
+        ("recuerda que el horno aguanta 300 grados", "me equivoqué, el horno aguanta 450 grados", "450"),
+        (
+            "retiens que la pompe est activée",
+            "vérifié sur place, la pompe est désactivée, note-le au planning",
+            "désactivée",
+        ),
+        (
+            "merk dir: das limit von kasse 3 ist 40",
+            "das mit 40 war falsch, laut handbuch ist das limit von kasse 3 60",
+            "60",
+        ),
+        ("记住日志保留 9 天", "审计有要求，日志现在保留 45 天，磁盘够吗", "45"),
+        ("lembra que o bloco tem o rótulo box_1", "na planilha vejo que o rótulo do bloco é box_7", "box_7"),
+    ],
+)
+def test_a_clause_in_another_language_changes_a_memory(
+    make_harness: MakeHarness, known: str, said: str, now: str
+) -> None:
+    [changed] = run_turns(make_harness, known, BETWEEN, said)
+    assert now in changed
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "kept"),
+    [
+        ("merk dir: der scanner steht in raum 31", "der plotter steht in raum 44", "31"),
+        ("记住仓库温度是 8 度", "老王说是 15 度,我觉得他搞混了", "8 度"),
+        ("覚えておいて、地図は Leaflet", "地図を Mapbox にしたら重くなると思う？", "Leaflet"),
+    ],
+)
+def test_another_thing_or_a_doubt_in_another_language_changes_nothing(
+    make_harness: MakeHarness, known: str, said: str, kept: str
+) -> None:
+    assert any(kept in fact for fact in run_turns(make_harness, known, said))

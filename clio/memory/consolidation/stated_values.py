@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from clio.memory.consolidation.alignment import ValueChange
 from clio.memory.consolidation.value_corrections import is_limited, list_free_clauses
+from clio.memory.preferences.foreign_statements import detect_language
 from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
 from clio.memory.preferences.rule_files import load_rule_file
 from clio.memory.preferences.stated_preferences import is_order
@@ -44,7 +45,8 @@ MAX_CHARS = 400
 _MAX_WORDS = 12
 """Words of a statement whose values are looked for."""
 _NUMBERS = ("number", "version", "time")
-_OPPOSITES = {one: other for pair in OPPOSITES for one, other in (pair, pair[::-1])}
+_OPPOSITES = frozenset(frozenset(pair) for pair in OPPOSITES)
+_OPPOSITE_WORDS = frozenset[str]().union(*_OPPOSITES)
 
 
 class _Vocabulary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,6 +59,7 @@ class _Vocabulary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         source: the beginning of a clause up to who or what says the rest: "the datasheet says".
         negation: words before a value that does not hold.
         past: verbs of what was.
+        wrong: what says behind a value that it does not hold.
         place: the end of what is before a word that tells where something holds: "in the ".
         pronouns: words that stand for the subject.
     """
@@ -67,12 +70,13 @@ class _Vocabulary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source: tuple[str, ...]
     negation: tuple[str, ...]
     past: tuple[str, ...]
+    wrong: tuple[str, ...]
     place: tuple[str, ...]
     pronouns: str
 
 
 _WORDS = load_rule_file("stated_values", _Vocabulary)
-_NO_STATEMENT, _UNRELIABLE, _QUESTION, _SOURCE, _NEGATION, _PAST, _PLACE = (
+_NO_STATEMENT, _UNRELIABLE, _QUESTION, _SOURCE, _NEGATION, _PAST, _WRONG, _PLACE = (
     re.compile("".join(parts), re.I)
     for parts in (
         _WORDS.no_statement,
@@ -81,6 +85,7 @@ _NO_STATEMENT, _UNRELIABLE, _QUESTION, _SOURCE, _NEGATION, _PAST, _PLACE = (
         _WORDS.source,
         _WORDS.negation,
         _WORDS.past,
+        _WORDS.wrong,
         _WORDS.place,
     )
 )
@@ -117,6 +122,8 @@ def find_stated_value(statement: str, message: str, *, is_reply: bool) -> ValueC
     """
     mine = read_statement_words(statement)
     topic = parse_statement(statement).topic_ids
+    if detect_language(message):
+        topic = frozenset[str]()  # only parsed in English
     values = [word for word in mine.words if _is_value(word, mine)]
     if len(mine.words) > _MAX_WORDS or len(message) > MAX_CHARS or _UNRELIABLE.search(message):
         return None
@@ -170,7 +177,7 @@ def _may_replace(value: Word, new: Word, mine: Words, clause: _Clause) -> bool:
     """Whether a word of a clause is another value of the same form, and the statement does not have it."""
     if new.is_denied or not _may_take_place(new, value) or any(matches(new, one) for one in mine.words):
         return False
-    return new.form != "proper" or not has_article(new, clause.words.text)
+    return new.form != "proper" or not new.text.isalpha() or not has_article(new, clause.words.text)
 
 
 def _has_other_part(value: Word, values: Sequence[Word], clause: _Clause) -> bool:
@@ -218,10 +225,15 @@ def _is_value(word: Word, words: Words) -> bool:
     if word.form in ("time", "version", "number", "name"):
         return True
     text = word.text.casefold()
-    if text in _OPPOSITES or _find_family(text):
+    if text in _OPPOSITE_WORDS or _find_family(text):
         return True
     is_possessive = words.text[word.end : word.end + 2].replace("’", "'") == "'s"
-    return word.form == "proper" and len(words.words) > 1 and not is_possessive and not has_article(word, words.text)
+    return (
+        word.form == "proper"
+        and len(words.words) > 1
+        and not is_possessive
+        and (not word.text.isalpha() or not has_article(word, words.text))
+    )
 
 
 def _find_family(text: str) -> frozenset[str]:
@@ -235,7 +247,7 @@ def _shape(word: Word) -> frozenset[str]:
 def _may_take_place(new: Word, old: Word) -> bool:
     """Whether two values may be of one property."""
     text, former = new.text.casefold(), old.text.casefold()
-    if _OPPOSITES.get(former) == text or {text, text.rstrip("s")} & _find_family(former):
+    if frozenset((former, text)) in _OPPOSITES or {text, text.rstrip("s")} & _find_family(former):
         return True
     if new.key in DAYS or old.key in DAYS:
         return False
@@ -308,7 +320,7 @@ def _read_clauses(message: str) -> Iterator[_Clause]:
         for clause in free:
             text, before = clause.strip(" .!"), earlier
             earlier = f"{earlier} {text}"
-            is_asked = sentence.is_question and sentence.text.rstrip().endswith(clause)
+            is_asked = (sentence.is_question and sentence.text.rstrip().endswith(clause)) or text.endswith(("？", "吗"))
             if source := _SOURCE.match(text):
                 text = text[source.end() :]
             if not text or is_asked or _NO_STATEMENT.search(text) or _QUESTION.match(text) or _PAST.search(text):
@@ -334,9 +346,10 @@ def _is_denied(value: Word, message: str) -> bool:
     found = re.search(rf"(?<![\w./:-]){re.escape(value.text)}(?![\w/])", message, re.I)
     if found is None:
         return False
-    before, behind = message[max(0, found.start() - 30) : found.start()], message[found.end() : found.end() + 25]
+    before, behind = message[max(0, found.start() - 30) : found.start()], message[found.end() : found.end() + 40]
     return bool(
         _NEGATION.search(before)
+        or _WRONG.match(behind)
         or re.match(r"\W*(?:was|were|is (?:wrong|gone|old|dead)|war|était|era|closed|retired)\b", behind, re.I)
     )
 
@@ -379,6 +392,9 @@ def _is_about(clause: _Clause, value: Word, new: Word, mine: Words, *, is_reply:
     if clause.words.is_change and len(unknown) == 1 and clause.text.startswith(unknown[0].text):
         following = min((word.start for word in (*others, new) if word.start > unknown[0].start), default=0)
         unknown = [] if known and following - unknown[0].end > 2 else unknown  # "finance cut us down to 2 runners"
+    if known and len(unknown) < 5 and all(word.form == "cjk" and word.start > known[0].start for word in unknown):
+        subject = _list_subject(value, mine)  # the verb of a language without spaces: "最低支持提到 iOS 15"
+        unknown = [] if all(any(matches(one, word) for word in known) for one in subject) else unknown
     if unknown:
         return False
     return bool(known) or is_loose or clause.has_pronoun

@@ -243,7 +243,7 @@ def _limits(clause: str) -> bool:
     plain = clause[lead.end() :] if (lead := tables.lead.match(f"{clause},")) else clause
     if tables.limiting_starts.match(plain) or _is_only(clause) or _MAKES_NEW.match(plain):
         return not tables.remarks.match(plain)
-    is_remark = _is_request(plain) or tables.remarks.match(plain)
+    is_remark = _is_request(plain) or tables.remarks.match(plain) or tables.corrected.search(plain)
     return plain.endswith(":") and not is_remark and len(plain.split()) < (5 if plain.startswith("the ") else 3)
 
 
