@@ -50,6 +50,12 @@ Number of cases that pass before and after the rules were improved:
   the rules, their failures read: 49 before, 60 after.
 - eighth development: 80 changes, corrections some turns later and facts told again in seven languages. 52 before their
   failures were read, 73 after. With their rules the words test rose to 202, the seventh test to 108.
+- everyday development, everyday second, everyday test: 1,120 cases in seven languages by writers who had not seen the
+  rules and were asked for what developers type at work: requests to remember in any words, corrections, changes told in
+  passing, wishes about how clio works, limits, and messages that must change nothing. Of everyday test 89 of 240 passed
+  before (24 of 80 English, 27 of 60 in other languages, 38 of 100 wishes and limits); 140 after (42, 40, 58), with
+  none of its cases read; its English failures were read later. Of the other two, whose failures were read, 122 of 290
+  and 181 of 590 passed before.
 """
 
 import argparse
@@ -83,6 +89,9 @@ HALVES = (
         "seventh test",
         "hard negatives",
         "eighth development",
+        "everyday development",
+        "everyday second",
+        "everyday test",
     ),
 )
 CONSOLIDATE = "(consolidate)"
