@@ -11,7 +11,7 @@ The sentences are divided into clauses, so that tasks, reasons and limits may su
 
 import re
 from collections.abc import Collection, Iterator
-from functools import cache
+from functools import cache, cached_property
 
 from msgspec import Struct
 
@@ -31,6 +31,8 @@ class WishRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         sign: searched in the message; it has no wish without this, unless another lasting statement is in it.
+        personal, manner_sign: searched in a sentence; it has none of `likes`, `dislikes` and `behind`, or of `manner`,
+            without this. Empty: any sentence may have one.
         parts: by name, the pattern that replaces `{name}` in the others.
         cut: searched anywhere; what separates clauses.
         lead: words before a clause that mean nothing, such as "by the way".
@@ -45,6 +47,8 @@ class WishRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     sign: str
+    personal: str = ""
+    manner_sign: str = ""
     parts: dict[str, str]
     cut: str
     lead: str
@@ -60,21 +64,51 @@ class WishRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     before: str
 
 
-class _Patterns(Struct, frozen=True, kw_only=True):
-    """The compiled patterns of one language; see `WishRules`."""
+class _Patterns:
+    """The patterns of one language, see `WishRules`. Each group is compiled on first use: all of them take 100 ms."""
 
-    cut: re.Pattern[str]
-    lead: re.Pattern[str]
-    void: re.Pattern[str]
-    project: re.Pattern[str]
-    likes: tuple[re.Pattern[str], ...]
-    dislikes: tuple[re.Pattern[str], ...]
-    beside: tuple[re.Pattern[str], ...]
-    manner: tuple[re.Pattern[str], ...]
-    aside: re.Pattern[str]
-    further: re.Pattern[str]
-    behind: tuple[re.Pattern[str], ...]
-    before: re.Pattern[str]
+    def __init__(self, rules: WishRules) -> None:
+        self._rules = rules
+        self.cut, self.lead, self.void, self.project, self.aside, self.further = map(
+            self._compile, (rules.cut, rules.lead, rules.void, rules.project, rules.aside, rules.further)
+        )
+
+    def _compile(self, pattern: str) -> re.Pattern[str]:
+        for name, part in reversed(self._rules.parts.items()):
+            pattern = pattern.replace(f"{{{name}}}", part)
+        return re.compile(pattern, re.I)
+
+    @cached_property
+    def likes(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(map(self._compile, self._rules.likes))
+
+    @cached_property
+    def dislikes(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(map(self._compile, self._rules.dislikes))
+
+    @cached_property
+    def manner(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(map(self._compile, self._rules.manner))
+
+    @cached_property
+    def beside(self) -> tuple[re.Pattern[str], ...]:
+        return (*map(self._compile, self._rules.beside), *self.manner)
+
+    @cached_property
+    def behind(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(map(self._compile, self._rules.behind))
+
+    @cached_property
+    def before(self) -> re.Pattern[str]:
+        return self._compile(self._rules.before)
+
+    @cached_property
+    def personal(self) -> re.Pattern[str]:
+        return re.compile(self._rules.personal, re.I)
+
+    @cached_property
+    def manner_sign(self) -> re.Pattern[str]:
+        return re.compile(self._rules.manner_sign, re.I)
 
 
 def _read_rules(language: str) -> WishRules:
@@ -88,30 +122,7 @@ def _load_sign(language: str) -> re.Pattern[str]:
 
 @cache
 def _load(language: str) -> _Patterns:
-    rules = _read_rules(language)
-
-    def compile_pattern(pattern: str) -> re.Pattern[str]:
-        for name, part in reversed(rules.parts.items()):
-            pattern = pattern.replace(f"{{{name}}}", part)
-        return re.compile(pattern, re.I)
-
-    def compile_all(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-        return tuple(map(compile_pattern, patterns))
-
-    return _Patterns(
-        cut=compile_pattern(rules.cut),
-        lead=compile_pattern(rules.lead),
-        void=compile_pattern(rules.void),
-        project=compile_pattern(rules.project),
-        likes=compile_all(rules.likes),
-        dislikes=compile_all(rules.dislikes),
-        beside=compile_all((*rules.beside, *rules.manner)),
-        manner=compile_all(rules.manner),
-        aside=compile_pattern(rules.aside),
-        further=compile_pattern(rules.further),
-        behind=compile_all(rules.behind),
-        before=compile_pattern(rules.before),
-    )
+    return _Patterns(_read_rules(language))
 
 
 def find_wishes(text: str, language: str, settled: Collection[str] = ()) -> list[StatedPreference]:
@@ -159,11 +170,12 @@ def _read_sentence(
     clauses = list(zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(masked)], strict=True))
     if len(clauses) > _MAX_CLAUSES:
         return
+    is_personal = rules.personal.search(masked) is not None
     wishes: dict[int, tuple[str, bool]] = {}
     open_clauses: list[int] = []
     at = 0
     while at < len(clauses):
-        for end in range(at + 1, min(at + _MAX_JOINED, len(clauses)) + 1):
+        for end in range(at + 1, min(at + _MAX_JOINED, len(clauses)) + 1) if is_personal else ():
             start, stop = clauses[at][0], clauses[end - 1][1]
             disliked = _match(said, start, stop, rules.dislikes, rules)
             wish = disliked or _match(said, start, stop, rules.likes, rules)
@@ -174,7 +186,7 @@ def _read_sentence(
         else:
             wish = None
             clause = _strip(masked, *clauses[at], rules)
-            if at - 1 not in wishes and any(one.fullmatch(clause) for one in rules.behind):
+            if is_personal and at - 1 not in wishes and any(one.fullmatch(clause) for one in rules.behind):
                 wish = _join_before(said, clauses[at - 1][0] if at else -1, clauses[at][1], before, rules)
             if wish is not None:
                 wishes[at] = wish, True
@@ -182,7 +194,7 @@ def _read_sentence(
             else:
                 open_clauses.append(at)
             at += 1
-    if is_first and not wishes and not is_beside:
+    if is_first and not wishes and not is_beside and rules.manner_sign.search(masked):
         rest = [at for at in open_clauses if not rules.aside.fullmatch(_strip(masked, *clauses[at], rules))]
         manner = {at: _match(said, *clauses[at], rules.manner, rules) for at in rest}
         wishes.update((at, (wish, True)) for at, wish in manner.items() if wish and all(manner.values()))
