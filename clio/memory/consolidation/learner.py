@@ -336,8 +336,9 @@ def save_statements(memory: MemorySystem, statements: Sequence[StatedPreference]
             try:
                 [clean] = memory.redacted_notices([one])
                 check_more_than_secret(clean.content)
-                if clean.kind in ("fact", "rule") and (limit := _find_limit(memory, clean)) is not None:
-                    clean, one = limit, limit  # told again as a fact
+                limit = _find_limit(memory, clean) if clean.kind in ("fact", "rule") else None
+                if limit is not None and (clean.kind == "fact" or limit.in_project == clean.in_project):
+                    clean, one = limit, limit  # told again, in other words or as a fact
                 if clean.kind == "fact":
                     scope = "user" if list_about_user(clean.content) else "project"
                     draft = MemoryDraft(content=clean.content, kind="fact", explicit=True)
