@@ -156,11 +156,11 @@ def find_stated_value(statement: str, message: str, *, is_reply: bool) -> ValueC
 
 
 def _find_misspelled(mine: Words, message: str) -> ValueChange | None:
-    """Return the word of a statement that a reply only spells differently: "no wait, marta", "jkowall, with two l"."""
+    """Return the word of a statement that a reply corrects by another spelling: "no wait, marta", "kestrel, typo"."""
     clauses = [clause for clause in _list_clauses(message) if clause.words.words]
     said = clauses[0].words.words if clauses else ()
-    if len(said) != 1 or is_order(said[0].text) is True:
-        return None
+    if len(said) != 1 or not clauses[0].is_signed or is_order(said[0].text) is True:
+        return None  # "weird" after "the relay is wired"
     text = said[0].text.casefold()
     near = [
         word

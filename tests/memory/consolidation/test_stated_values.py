@@ -77,3 +77,9 @@ def test_a_reply_may_say_only_the_value(statement: str, reply: str, now: str) ->
 )
 def test_another_thing_a_plan_a_question_or_a_doubt_changes_nothing(statement: str, message: str) -> None:
     assert change(statement, message) is None
+
+
+def test_a_reply_that_only_resembles_a_word_of_the_statement_corrects_nothing() -> None:
+    assert change("the relay is wired", "weird", is_reply=True) is None
+    assert change("the relay is wired", "weird!", is_reply=True) is None
+    assert change("the intern is called Lena", "no wait, Leona", is_reply=True) == "the intern is called Leona"
