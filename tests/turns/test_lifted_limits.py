@@ -780,12 +780,12 @@ def test_an_opinion_about_what_a_rule_demands_asks_whether_it_still_applies(
     async def run() -> None:
         await harness.turn(rule)
         await harness.turn(opinion)
-        assert preferences(harness) == [rule]
+        assert rule in preferences(harness)
         questions = harness.app.learner.pop_suggestions()
         assert [rule in question for question, _ in questions] == [True] * is_asked
         for _, confirm in questions:
             confirm()
-        assert preferences(harness) == ([] if is_asked else [rule])
+        assert (rule in preferences(harness)) is not is_asked
         await harness.app.close()
 
     asyncio.run(run())

@@ -87,6 +87,8 @@ _WITHDRAWALS = english_rules("withdrawals")
 _MAY_LIFT = _WITHDRAWALS.pattern("sign")
 """The same for messages that take something back."""
 _UNTIL = _EN.pattern("until")
+_SURE = 0.95
+"""Least probability of a lasting wish that is saved without a question, although its grammar is doubtful."""
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a1-\u30fa]{2,}|[\u3400-\u9fff]")
 _MAX_RESTATING = 2_500
 """Characters of a message that is compared with the memories; a longer one is mostly pasted text."""
@@ -247,25 +249,24 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
 def _add_wishes(
     text: str, language: str, statements: Sequence[StatedPreference], others: Sequence[str]
 ) -> list[StatedPreference]:
-    """Return the statements and the lasting wishes of a message, which replace doubtful ones in the same words.
+    """Return the statements and the other lasting wishes of a message; a very probable wish makes a statement certain.
 
     others: what else the message states.
     """
-    settled = {one.quote for one in statements if one.certain}
-    parts = list_foreign_texts(text) if language else [("", text), *list_foreign_texts(text)]
-    wishes = [one for code, part in parts for one in find_wishes(part, code, settled)]
+    wishes = find_wishes(text, language, [one for one in statements if one.certain])
 
     def is_same(one: str, other: str) -> bool:
         mine, theirs = (set(_WORD.findall(text.casefold())) for text in (one, other))
         return one in other or other in one or len(mine & theirs) * 2 > min(len(mine), len(theirs))
 
-    stated = [
-        one
-        for one in statements
-        if one.certain or one.kind == "rule" or not any(is_same(one.content, wish.content) for wish in wishes)
-    ]
+    stated: list[StatedPreference] = []
+    for one in statements:
+        same = next((wish for wish in wishes if is_same(one.content, wish.statement.content)), None)
+        is_sure = same is not None and one.kind != "rule" and same.probability >= _SURE
+        stated.append(structs.replace(one, certain=one.certain or is_sure))
     known = (*(one.content for one in stated), *others)
-    return [*stated, *(wish for wish in wishes if not any(is_same(wish.content, content) for content in known))]
+    new = (wish.statement for wish in wishes)
+    return [*stated, *(wish for wish in new if not any(is_same(wish.content, content) for content in known))]
 
 
 def _divide_order(one: StatedPreference) -> list[str]:

@@ -1,11 +1,14 @@
-"""Lasting wishes in everyday words, in seven languages: what shows that they last, and what looks like them."""
+"""Lasting wishes, dislikes and limits in everyday words, in seven languages, and what looks like them.
+
+`bench/intents.py` measures the classifier with messages of other writers; here is what is made of its answers.
+"""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from clio.memory.preferences.foreign_statements import detect_language, list_foreign_texts
+from clio.memory.preferences.foreign_statements import detect_language
 from clio.memory.preferences.lasting_wishes import find_wishes
 from tests.support.chat_server import text
 from tests.turns.conftest import MakeHarness, make_harness
@@ -14,85 +17,59 @@ __all__ = ["make_harness"]
 
 
 def read(message: str) -> list[str]:
-    parts = list_foreign_texts(message) if detect_language(message) else [("", message), *list_foreign_texts(message)]
-    return [f"{one.kind} {one.content}" for language, part in parts for one in find_wishes(part, language)]
-
-
-EFFECT_ON_USER = [
-    ("huge stack traces overwhelm me", ["dislike huge stack traces"]),
-    ("ok merged. btw short snippets help me more than prose", ["preference short snippets"]),
-    ("monospace tables are way easier on my eyes", ["preference monospace tables"]),
-    ("diagrams make it easier for me", ["preference diagrams"]),
-    ("i get lost in long explanations", ["dislike long explanations"]),
-    ("all these emojis distract me", ["dislike all these emojis"]),
-    ("lange texte ermüden mich", ["dislike lange texte"]),
-    ("mit stichpunkten komm ich besser klar", ["preference stichpunkten"]),
-    ("les réponses longues m'endorment", ["dislike les réponses longues"]),
-    ("avec des exemples je comprends mieux", ["preference des exemples"]),
-    ("las respuestas largas me aburren", ["dislike las respuestas largas"]),
-    ("con ejemplos entiendo mejor", ["preference ejemplos"]),
-    ("textos longos me cansam", ["dislike textos longos"]),
-    ("com tabelas eu entendo melhor", ["preference tabelas"]),
-    ("太长的解释我看不进去", ["dislike 太长的解释我看不进去"]),
-    ("表格对我来说更清楚", ["preference 表格对我来说更清楚"]),
-    ("長文だと頭に入ってこない", ["dislike 長文だと頭に入ってこない"]),
-    ("例があると理解しやすいです", ["preference 例があると理解しやすいです"]),
-]
-CHOICE_IN_PRINCIPLE = [
-    ("i'd take a boring loop over a clever comprehension any day", None),
-    ("readability over cleverness, always", ["preference readability over cleverness"]),
-    ("emacs person here", ["preference emacs person here"]),
-    ("i'd rather get one command than three options", ["preference one command than three options"]),
-    ("as a rule, small prs", ["preference small prs"]),
-    ("ich bin eher der typ für kleine commits", None),
-    ("je suis plutôt team petites fonctions", ["preference petites fonctions"]),
-    ("soy más de funciones cortas", ["preference funciones cortas"]),
-    ("sou mais de funções pequenas", ["preference funções pequenas"]),
-    ("我更喜欢小函数", ["preference 我更喜欢小函数"]),
-    ("早期リターン派です", ["preference 早期リターン派です"]),
-]
-REASON_OR_PRAISE_BEHIND = [
-    ("reasons first, that's how i understand things", ["preference reasons first, that's how i understand things"]),
-    ("skip the intro, i never read those paragraphs", ["preference skip the intro, i never read those paragraphs"]),
-    ("that summary at the end? always do that", ["preference that summary at the end? always do that"]),
-    ("good that you asked before touching the schema. keep doing that", None),
-    ("d'abord le résultat, ça m'aide", ["preference d'abord le résultat, ça m'aide"]),
-    ("primeiro o resultado, assim eu entendo melhor", None),
-    ("先给结论，这样我看得快", ["preference 先给结论，这样我看得快"]),
-]
-HOW_TO_TALK = [
-    ("call me sam please", ["preference call me sam please"]),
-    ("celsius and kilometres in anything you show me", ["preference celsius and kilometres"]),
-    ("red bitte immer deutsch mit mir", ["preference red bitte immer deutsch mit mir"]),
-    ("variablennamen auf englisch bitte", ["preference variablennamen auf englisch bitte"]),
-    ("tutoie-moi stp", ["preference tutoie-moi stp"]),
-    ("háblame siempre en español", ["preference háblame siempre en español"]),
-    ("me chama de bia", ["preference me chama de bia"]),
-    ("提交信息用中文", ["preference 提交信息用中文"]),
-    ("タメ口で話してくれると楽", ["preference タメ口で話してくれると楽"]),
-]
+    found = [one.statement for one in find_wishes(message, detect_language(message))]
+    return [f"{one.kind} {one.content}" for one in found]
 
 
 @pytest.mark.parametrize(
-    ("message", "wishes"), [*EFFECT_ON_USER, *CHOICE_IN_PRINCIPLE, *REASON_OR_PRAISE_BEHIND, *HOW_TO_TALK]
-)
-def test_a_wish_with_a_sign_that_it_lasts_is_read(message: str, wishes: list[str] | None) -> None:
-    assert read(message) == wishes if wishes else len(read(message)) == 1
-
-
-@pytest.mark.parametrize(
-    ("message", "wishes"),
+    "message",
     [
-        ("talk to me like a beginner, and no jargon, and examples first", 3),
-        ("big fan of small functions. and descriptive names too", 2),
-        ("commit-texte auf englisch, aber mit mir bitte deutsch reden", 2),
-        ("me ayudan los ejemplos, y primero la conclusión siempre", 2),
-        ("descriptive names too", 0),
-        ("give me the conclusion at the top", 0),
+        "preference monospace tables are way easier on my eyes",
+        "dislike i get lost in long explanations",
+        "preference reasons first, that's how i understand things",
+        "preference celsius and kilometres in anything you show me",
+        "preference mit stichpunkten komm ich besser klar",
+        "preference red bitte immer deutsch mit mir",
+        "preference avec des exemples je comprends mieux",
+        "preference tutoie-moi stp",
+        "dislike las respuestas largas me aburren",
+        "preference háblame siempre en español",
+        "dislike textos longos me cansam",
+        "preference com tabelas eu entendo melhor",
+        "preference 先给结论，这样我看得快",
+        "preference タメ口で話してくれると楽",
+        "rule the terraform folder is off limits for you",
+        "rule finger weg vom ordner infra, da darfst du nie ran",
+        "rule 永远不要动 vendor 目录",
     ],
 )
-def test_a_wish_without_a_sign_counts_beside_another(message: str, wishes: int) -> None:
-    assert len(read(message)) == wishes
+def test_a_lasting_statement_is_saved_as_written(message: str) -> None:
+    assert read(message.partition(" ")[2]) == [message]
+
+
+def test_words_that_mean_nothing_before_a_wish_and_the_task_beside_it_are_left_out() -> None:
+    assert read("ok merged. btw short snippets help me more than prose") == [
+        "preference short snippets help me more than prose"
+    ]
+    assert read("fix the upload test, and by the way i always want short answers") == [
+        "preference i always want short answers"
+    ]
+
+
+def test_a_wish_for_this_project_is_saved_there() -> None:
+    [found] = find_wishes("in this repo i always want small commits", "")
+    assert found.statement.in_project
+    [found] = find_wishes("i always want small commits", "")
+    assert not found.statement.in_project
+
+
+def test_a_long_message_is_mostly_about_the_task() -> None:
+    task = "The importer reads each row twice, once to count and once to parse, and the counting pass is half of the time. "
+    assert len(task * 3) > 300
+    assert read(task * 3 + "Long answers wear me out.") == []
+    assert read(task + "i always want short answers, from now on") == [
+        "preference i always want short answers, from now on"
+    ]
 
 
 LOOK_ALIKES = Path(__file__).with_name("look_alikes.txt").read_text(encoding="utf-8").splitlines()
@@ -140,9 +117,7 @@ def test_a_liking_beside_a_limit_is_saved_with_it(
             "i got sick of it, i am more of a brief replies person now",
             ["brief replies"],
         ),
-        ("con explicaciones largas entiendo mejor", "ya no hace falta, con lo esencial me basta", ["esencial"]),
         ("敬語で話してくれると落ち着く", "慣れてきたから、タメ口のほうが楽", ["タメ口"]),
-        ("emojis in your summaries help me", "i got sick of it, plain text suits me now", ["plain text"]),
         (
             "detailed commit messages help me",
             "short answers work best for me now",
@@ -166,44 +141,3 @@ def test_a_wish_replaces_its_opposite_only_if_the_user_says_that_it_changed(
         assert all(any(part in one for one in told) for part in stays)
 
     asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("message", "wishes"),
-    [
-        ("start with the verdict", ["preference start with the verdict"]),
-        ("one idea at a time please", ["preference one idea at a time please"]),
-        ("less filler please", ["preference less filler please"]),
-        ("my train has bad wifi, keep tables narrow", ["preference keep tables narrow"]),
-        ("you always lecture. skip the theory", ["preference skip the theory"]),
-        ("mention risks before you rename anything", ["preference mention risks before you rename anything"]),
-        ("your diagrams are great", ["preference your diagrams"]),
-        ("your summaries are too wordy", ["dislike your summaries are too wordy"]),
-        ("nested ifs drive me nuts and so does deep nesting", ["dislike nested ifs", "dislike deep nesting"]),
-        ("start with the login form", []),
-        ("one column at a time in the migration", []),
-        ("write the release notes, start with the summary", []),
-        ("fix the build. just the diff please", []),
-        ("skip the summary email for admins", []),
-        ("keep the error messages in the form short", []),
-        ("explain this regex with an example", []),
-        ("your last answer was great", []),
-        ("your plan is good", []),
-        ("explain your last answer", []),
-        ("i love that you found the leak", []),
-        ("the user gets one question at a time", []),
-        ("fang bitte mit dem ergebnis an", ["preference fang bitte mit dem ergebnis an"]),
-        ("ich steh auf frühe returns", ["preference frühe returns"]),
-        ("moins de jargon stp", ["preference moins de jargon stp"]),
-        ("explica las cosas con ejemplos", ["preference explica las cosas con ejemplos"]),
-        ("gosto quando você usa analogias", ["preference quando você usa analogias"]),
-        ("fang mit dem login an", []),
-        ("explique ce regex avec un exemple", []),
-        ("una columna a la vez en la migración", []),
-        ("pula o cabeçalho do csv", []),
-    ],
-)
-def test_a_plain_request_about_the_manner_of_work_lasts_unless_it_is_about_the_task(
-    message: str, wishes: list[str]
-) -> None:
-    assert read(message) == wishes
