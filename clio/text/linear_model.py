@@ -34,7 +34,7 @@ class LinearModel:
         self._weights = memoryview(weights).cast("b", (BUCKETS, self._outputs))
 
     def score(self, features: Sequence[int], output: int) -> float:
-        """Return the logit of an output: the sum of the weights of the features, divided by the root of their number."""
+        """Return the logit of an output: the sum of the features' weights, divided by the root of their number."""
         weights = self._load()
         return STEP * sum(weights[one, output] for one in features) / math.sqrt(max(len(features), 1))
 

@@ -74,7 +74,7 @@ def _load(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 def find_wishes(text: str, language: str, stated: Sequence[StatedPreference] = ()) -> list[FoundWish]:
     """Return the lasting wishes, dislikes and limits in a message, in its order.
 
-    stated: other lasting statements of the message, whose words are left out.
+    stated: other lasting statements of the message; the words of limits are left out.
     """
     lead, project = _load(language)
     least = SAVED if len(text) <= _LONG else SAVED_IN_LONG
@@ -82,9 +82,9 @@ def find_wishes(text: str, language: str, stated: Sequence[StatedPreference] = (
     for said in read_own_sentences(_CJK_END.sub(r"\1\n", text)):
         if said.is_question or JOKE.search(said.masked) or list_about_user(said.text):
             continue
-        others = [one.content for one in stated if one.quote == said.text]
+        others = [one.content for one in stated if one.quote == said.text and one.kind == "rule"]
         parts = list(_list_parts(said, others))
-        is_beside = bool(others) or any(one.lasting >= least for one in parts)
+        is_beside = any(one.quote == said.text for one in stated) or any(one.lasting >= least for one in parts)
         for part in parts:
             if part.intent not in _KINDS or part.lasting < (SAVED_BESIDE if is_beside else least):
                 continue

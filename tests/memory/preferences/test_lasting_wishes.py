@@ -64,7 +64,7 @@ def test_a_wish_for_this_project_is_saved_there() -> None:
 
 
 def test_a_long_message_is_mostly_about_the_task() -> None:
-    task = "The importer reads each row twice, once to count and once to parse, and the counting pass is half of the time. "
+    task = "The importer reads each row twice, once to count and once to parse, and counting takes half of the time. "
     assert len(task * 3) > 300
     assert read(task * 3 + "Long answers wear me out.") == []
     assert read(task + "i always want short answers, from now on") == [
