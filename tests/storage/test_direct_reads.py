@@ -52,6 +52,7 @@ READS_DIRECTLY = {
     "mcp/client.py": "a log of clio's own",
     "memory/portability/import_bundle.py": "the user's own styles",
     "memory/preferences/rule_files.py": "part of clio",
+    "text/linear_model.py": "part of clio",
     "memory/store/typed_store.py": "its journal, opened to be changed",
     "memory/styles/feedback.py": "part of clio",
     "memory/styles/selection.py": "part of clio",

@@ -51,6 +51,11 @@ def test_a_reply_may_say_only_the_value(statement: str, reply: str, now: str) ->
     assert change(statement, reply) is None
 
 
+@pytest.mark.parametrize("order", ["corrige calc.py", "montre calc.py", "muestra calc.py", "mostra o calc.py"])
+def test_an_order_with_a_verb_that_may_name_a_source_gives_no_value(order: str) -> None:
+    assert change("l'ancien wiki est sur wiki.example", order, is_reply=True) is None
+
+
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
