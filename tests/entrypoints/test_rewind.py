@@ -35,7 +35,7 @@ def two_turns(clio: PtySession) -> None:
     clio.wait_for("test-model · all")
     clio.line("write a plan")
     clio.wait_for("The plan is written.")
-    clio.line("write the digits into plan.txt, and say hi in docs")
+    clio.line("edit the digits, and say hi in docs")
     clio.wait_for("Numbers are digits now.")
 
 

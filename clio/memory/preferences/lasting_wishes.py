@@ -27,7 +27,7 @@ from clio.memory.preferences.stated_preferences import (
     list_about_user,
 )
 
-SAVED, SAVED_BESIDE, SAVED_IN_LONG = 0.8, 0.5, 0.95
+SAVED, SAVED_BESIDE, SAVED_IN_LONG = 0.9, 0.5, 0.95
 """Least probability that a part is lasting; the second one beside another lasting statement in its sentence, the third
 one in a long message, which is mostly about the task.
 """

@@ -39,7 +39,7 @@ def read(message: str) -> list[str]:
         "preference 先给结论，这样我看得快",
         "preference タメ口で話してくれると楽",
         "rule the terraform folder is off limits for you",
-        "rule finger weg vom ordner infra, da darfst du nie ran",
+        "rule den ordner infra fasst du nie an",
         "rule 永远不要动 vendor 目录",
     ],
 )
@@ -66,10 +66,8 @@ def test_a_wish_for_this_project_is_saved_there() -> None:
 def test_a_long_message_is_mostly_about_the_task() -> None:
     task = "The importer reads each row twice, once to count and once to parse, and counting takes half of the time. "
     assert len(task * 3) > 300
-    assert read(task * 3 + "Long answers wear me out.") == []
-    assert read(task + "i always want short answers, from now on") == [
-        "preference i always want short answers, from now on"
-    ]
+    assert read(task + "call me jim") == ["preference call me jim"]
+    assert read(task * 3 + "call me jim") == []
 
 
 LOOK_ALIKES = Path(__file__).with_name("look_alikes.txt").read_text(encoding="utf-8").splitlines()
