@@ -80,14 +80,15 @@ def find_wishes(text: str, language: str, stated: Sequence[StatedPreference] = (
     least = SAVED if len(text) <= _LONG else SAVED_IN_LONG
     found: list[FoundWish] = []
     for said in read_own_sentences(_CJK_END.sub(r"\1\n", text)):
-        if said.is_question or JOKE.search(said.masked) or list_about_user(said.text):
+        if said.is_question:
             continue
         others = [one.content for one in stated if one.quote == said.text and one.kind == "rule"]
         parts = list(_list_parts(said, others))
         is_beside = any(one.quote == said.text for one in stated) or any(one.lasting >= least for one in parts)
+        parts = [one for one in parts if one.intent in _KINDS and one.lasting >= (SAVED_BESIDE if is_beside else least)]
+        if parts and (JOKE.search(said.masked) or list_about_user(said.text)):
+            continue
         for part in parts:
-            if part.intent not in _KINDS or part.lasting < (SAVED_BESIDE if is_beside else least):
-                continue
             words = lead.match(said.masked, part.start, part.end)
             content = _JOINS.sub("", said.text[words.end() if words else part.start : part.end]).strip(" .,!。！…")
             if not content:
