@@ -8,7 +8,8 @@
 `bench/data/intents.jsonl` has messages that writers made up who had not seen clio's rules, each with the intent of its
 parts. The halves "test" and "second test" are never trained with, nor are the messages of real coding sessions in
 `recall_coding.json`. Other messages are trained with only by what their case allows them to
-mean: those of `memory_phrasings.jsonl`, except "everyday test", and of `stated_limits.jsonl`.
+mean: those of `memory_phrasings.jsonl`, except "everyday test" and
+"independent test", and of `stated_limits.jsonl`.
 """
 
 import argparse
@@ -80,7 +81,7 @@ def list_cases(*, is_test: bool) -> list[Example]:
     found: list[Example] = []
     for line in (DATA / "memory_phrasings.jsonl").read_text(encoding="utf-8").splitlines():
         case = json.loads(line)
-        if (case["half"] == "everyday test") is not is_test:
+        if case["half"] == "independent test" or (case["half"] == "everyday test") is not is_test:
             continue
         for number, session in enumerate(case["sessions"]):
             for at, message in enumerate(session):

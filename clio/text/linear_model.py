@@ -50,8 +50,3 @@ class LinearModel:
             self.use(self.path.read_bytes())
         assert self._weights is not None
         return self._weights
-
-
-def sigmoid(logit: float) -> float:
-    """Return the probability of a logit, 0 to 1."""
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))

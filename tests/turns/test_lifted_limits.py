@@ -769,7 +769,6 @@ def test_a_limit_may_begin_with_its_time(limit: str, term: str | None) -> None:
         ("常にtabsを使って", "tabsはやっぱり良くない", True),
         ("always use tabs", "the tabs in settings.html aren't that great", False),
         ("always use tabs", "tabs aren't great", False),
-        ("always use tabs", "spaces aren't that great after all", False),
     ],
 )
 def test_an_opinion_about_what_a_rule_demands_asks_whether_it_still_applies(
@@ -780,12 +779,25 @@ def test_an_opinion_about_what_a_rule_demands_asks_whether_it_still_applies(
     async def run() -> None:
         await harness.turn(rule)
         await harness.turn(opinion)
-        assert rule in preferences(harness)
+        assert preferences(harness) == [rule]
         questions = harness.app.learner.pop_suggestions()
         assert [rule in question for question, _ in questions] == [True] * is_asked
         for _, confirm in questions:
             confirm()
-        assert (rule in preferences(harness)) is not is_asked
+        assert preferences(harness) == ([] if is_asked else [rule])
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+def test_an_opinion_about_something_else_leaves_a_rule_as_it_is(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> None:
+        await harness.turn("always use tabs")
+        await harness.turn("spaces aren't that great after all")
+        assert sorted(preferences(harness)) == ["always use tabs", "spaces aren't that great after all"]
+        assert not harness.app.learner.pop_suggestions()
         await harness.app.close()
 
     asyncio.run(run())

@@ -134,13 +134,30 @@ def test_a_demand_in_friendly_words_is_a_limit(make_harness: MakeHarness, said: 
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("said", ["I like long, detailed answers", "I love short, terse replies"])
-def test_the_second_adjective_of_a_liking_is_no_limit(make_harness: MakeHarness, said: str) -> None:
+@pytest.mark.parametrize(
+    ("said", "liking"),
+    [
+        ("I love short, terse replies", "short, terse replies"),
+        ("always happy to see short diffs", "always happy to see short diffs"),
+    ],
+)
+def test_a_very_probable_liking_is_saved_and_is_no_limit(make_harness: MakeHarness, said: str, liking: str) -> None:
     async def run() -> None:
         harness = await say(make_harness, said)
         assert list_hard_limits(harness) == []
-        saved, asked = list_limits(harness), [question for question, _ in harness.app.learner.pop_suggestions()]
-        assert len([*saved, *asked]) == 1 and said.split(" ", 2)[2] in [*saved, *asked][0]
+        assert list_limits(harness) == [liking]
+        assert not harness.app.learner.pop_suggestions()
+        await harness.app.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("said", ["I like long, detailed answers"])
+def test_the_second_adjective_of_a_liking_is_no_limit(make_harness: MakeHarness, said: str) -> None:
+    async def run() -> None:
+        harness = await say(make_harness, said)
+        assert list_limits(harness) == []
+        assert len(harness.app.learner.pop_suggestions()) == 1
         await harness.app.close()
 
     asyncio.run(run())

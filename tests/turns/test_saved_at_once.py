@@ -36,9 +36,9 @@ def test_a_statement_that_clio_asks_about_is_listed_as_such(make_harness: MakeHa
     harness = make_harness([text("Ok.")])
 
     async def run() -> None:
-        await harness.turn("I like wide, empty margins.")
+        await harness.turn("I like static typing.")
         heading, _, listed = saved_part(harness).partition("asks the user")
-        assert "empty margins" in listed and "empty margins" not in heading
+        assert "static typing" in listed and "static typing" not in heading
         await harness.app.close()
 
     asyncio.run(run())

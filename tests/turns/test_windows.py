@@ -435,7 +435,7 @@ def test_the_smallest_request_has_summary_todos_and_git_next_to_a_result_that_fi
     )
 
     async def work() -> TurnFinished:
-        await harness.turn("Please mend the parser and write the tests.")
+        await harness.turn("Please mend the parser and write the tests, in small commits.")
         await harness.turn("Now write extra.py with x = 1.")
         return await harness.turn("List all numbers and say which ones are prime.")
 
