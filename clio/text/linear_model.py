@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-BUCKETS = 1 << 16
+BUCKETS = 1 << 18
 """Number of features; those with the same hash share a weight."""
 STEP = 1 / 24
 """Unit of the weights in a file, which are signed bytes."""

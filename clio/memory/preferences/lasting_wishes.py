@@ -27,12 +27,12 @@ from clio.memory.preferences.stated_preferences import (
     list_about_user,
 )
 
-SAVED, SAVED_BESIDE, SAVED_IN_LONG = 0.9, 0.5, 0.95
+SAVED, SAVED_BESIDE, SAVED_IN_LONG, ASKED = 0.9, 0.5, 0.95, 0.8
 """Least probability that a part is lasting; the second one beside another lasting statement in its sentence, the third
-one in a long message, which is mostly about the task.
+one in a long message, which is mostly about the task, and the last one of a part that the user is asked about.
 """
-_LONG = 300
-"""Characters of a long message."""
+_SHORT, _LONG = 25, 300
+"""Characters of a part that is too short to be asked about or to count beside another one, and of a long message."""
 _KINDS: dict[str, tuple[Kind, float]] = {
     "wish": ("preference", LIKED),
     "dislike": ("dislike", DISLIKED),
@@ -71,13 +71,19 @@ def _load(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(words.lead, re.I), re.compile(words.project, re.I)
 
 
-def find_wishes(text: str, language: str, stated: Sequence[StatedPreference] = ()) -> list[FoundWish]:
+def find_wishes(
+    text: str, language: str, stated: Sequence[StatedPreference] = (), least: float | None = None
+) -> list[FoundWish]:
     """Return the lasting wishes, dislikes and limits in a message, in its order.
 
-    stated: other lasting statements of the message; the words of limits are left out.
+    Args:
+        stated: other lasting statements of the message; the words of limits are left out.
+        least: least probability that a part is lasting; None for that of the length of the message.
     """
     lead, project = _load(language)
-    least = SAVED if len(text) <= _LONG else SAVED_IN_LONG
+    asked = least
+    if least is None or asked is None:
+        least, asked = (SAVED, ASKED) if len(text) <= _LONG else (SAVED_IN_LONG, SAVED_IN_LONG)
     found: list[FoundWish] = []
     for said in read_own_sentences(_CJK_END.sub(r"\1\n", text)):
         if said.is_question:
@@ -85,7 +91,9 @@ def find_wishes(text: str, language: str, stated: Sequence[StatedPreference] = (
         others = [one.content for one in stated if one.quote == said.text and one.kind == "rule"]
         parts = list(_list_parts(said, others))
         is_beside = any(one.quote == said.text for one in stated) or any(one.lasting >= least for one in parts)
-        parts = [one for one in parts if one.intent in _KINDS and one.lasting >= (SAVED_BESIDE if is_beside else least)]
+        parts = [one for one in parts if one.intent in _KINDS]
+        beside = SAVED_BESIDE if is_beside else asked
+        parts = [one for one in parts if one.lasting >= (least if one.end - one.start < _SHORT else beside)]
         if parts and (JOKE.search(said.masked) or list_about_user(said.text)):
             continue
         for part in parts:
@@ -98,7 +106,7 @@ def find_wishes(text: str, language: str, stated: Sequence[StatedPreference] = (
                 kind=kind,
                 content=" ".join(content.split()),
                 score=score,
-                certain=True,
+                certain=is_beside or part.lasting >= least,
                 quote=said.text,
                 in_project=project.search(said.masked) is not None,
             )
