@@ -26,7 +26,7 @@ from clio.memory.consolidation.alignment import (
 from clio.memory.consolidation.experiences import Correction, Experience
 from clio.memory.consolidation.forget_requests import find_forget_requests, is_part_meant, takes_back_last
 from clio.memory.consolidation.stated_facts import read_correctable_statements, read_english_sentences
-from clio.memory.consolidation.stated_values import find_stated_value
+from clio.memory.consolidation.value_changes import is_improbable
 from clio.memory.consolidation.value_corrections import (
     find_corrected_choice,
     find_corrected_value,
@@ -49,7 +49,11 @@ from clio.memory.preferences.own_sentences import FILLER
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import find_order_behind, is_order
 from clio.memory.statement_parser import announces_change, parse_statement
-from clio.memory.statement_reader import read_statement_words, split_clauses, word_tables
+from clio.memory.statement_reader import (
+    read_statement_words,
+    split_clauses,
+    word_tables,
+)
 from clio.memory.statement_relation import relate_statements, topic_terms
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -82,12 +86,12 @@ _DENIAL = _CORRECTIONS.pattern("denial")
 _NEW_ONE = _CORRECTIONS.pattern("new_one")
 """Sentences that introduce another thing of a kind and name it: "we moved to a new staging db, it's called orders"."""
 _MARKS = _CORRECTIONS.pattern("marks")
-_NOT_LASTING = _CORRECTIONS.pattern("not_lasting")
+NOT_LASTING = _CORRECTIONS.pattern("not_lasting")
 """Signs of something temporary, wished, guessed, planned, reported about others, or a bug."""
 _SINCE = _CORRECTIONS.pattern("since")
 _POINTING = _CORRECTIONS.pattern("pointing")
 _TAIL = _CORRECTIONS.pattern("tail")
-_SOMEONE_LEFT = _CORRECTIONS.pattern("someone_left")
+SOMEONE_LEFT = _CORRECTIONS.pattern("someone_left")
 _SOMEONE_DOES = re.compile(r"[A-Z][\w-]+ (?!and\b)[a-z]+s .+")
 _USED_TO = re.compile(r"\bused to\b", re.I)
 _USED_TO_AND_NOW = re.compile(r"\(.*\bused to\b|[,;].*\bused to\b|\bused to\b.*[,;–—]\s*\S", re.I)
@@ -146,7 +150,7 @@ def read_corrections(text: str) -> Iterator[tuple[str, str]]:
     for said in read_english_sentences(text, _MAX_SENTENCE):
         if has_left and (read := _SOMEONE_DOES.match(said.text)):
             yield f"{read[0].rstrip(' .!')} instead", said.text  # "Fatou left. Bengt runs the reviews"
-        has_left = _SOMEONE_LEFT.match(said.text) is not None
+        has_left = SOMEONE_LEFT.match(said.text) is not None
         if (correcting := _strip_correction(said.text, said.masked)) and not takes_back_last(said.text):
             yield correcting, said.text
 
@@ -162,7 +166,7 @@ def _strip_correction(text: str, masked: str) -> str:
         denied = f"not {denial['denied']}, "
         return _strip_correction(denied + text[denial.end() : end], denied + masked[denial.end() : end])
     rest = masked[start:end]
-    if (new := _NEW_ONE.fullmatch(rest.rstrip(" .,;!"))) and not _NOT_LASTING.search(rest) and FILLER not in rest:
+    if (new := _NEW_ONE.fullmatch(rest.rstrip(" .,;!"))) and not NOT_LASTING.search(rest) and FILLER not in rest:
         thing, value = (text[start:][slice(*new.span(name))] for name in ("thing", "value"))
         return make_inert_line(f"the {thing} is {new['how'] or ''} {value}")
     if len(rest.split()) < 2 and rest.isascii() and not ((lead or tail) and NUMBER.search(rest)):
@@ -171,7 +175,7 @@ def _strip_correction(text: str, masked: str) -> str:
         return ""
     if _QUESTION_WORD.match(rest) or (_USED_TO.search(rest) and not _USED_TO_AND_NOW.search(rest)):
         return ""
-    if FILLER in rest or _NOT_LASTING.search(_SINCE.sub(" ", masked)) or is_order(rest.split(" ", 1)[0]) is True:
+    if FILLER in rest or NOT_LASTING.search(_SINCE.sub(" ", masked)) or is_order(rest.split(" ", 1)[0]) is True:
         return ""
     return make_inert_line(text[start:end]).rstrip(" .,;!")
 
@@ -260,7 +264,7 @@ def _list_readings(one: Correction) -> Iterator[Correction]:
     yield one
     parts = _CLAUSE_END.split(one.text)
     for part in parts if len(parts) > 1 else ():
-        if len(part.split()) > 2 and announces_change(part) and not _SOMEONE_LEFT.match(part):
+        if len(part.split()) > 2 and announces_change(part) and not SOMEONE_LEFT.match(part):
             yield structs.replace(one, text=part)
 
 
@@ -418,7 +422,7 @@ def apply_corrections(
         return []
     context = context[-_CONTEXT_CHARS:]
     known: dict[str, MemoryRecord] = {}
-    matched = match_corrections(corrections, _search(memory, context, known), context)
+    matched = match_corrections(corrections, search_memories(memory, context, known), context)
     matched = [
         (
             one,
@@ -431,7 +435,7 @@ def apply_corrections(
         for one, refuted in matched
     ]
     replaced: list[Replaced | UnclearCorrection] = [
-        _replace(
+        replace_memories(
             memory, make_replacement(refuted[0].text, one), session, one.quote, [known[stated.id] for stated in refuted]
         )
         for one, refuted in matched
@@ -520,7 +524,7 @@ class UnclearCorrection(Struct, frozen=True, kw_only=True):
         if record.kind == "preference":
             scope = memory.store.scope_of(record.id)
             return _change_preference(memory, record, scope, self.contents[0], self.session, self.quote)
-        return _replace(memory, self.contents[0], self.session, self.quote, self.candidates[:1])
+        return replace_memories(memory, self.contents[0], self.session, self.quote, self.candidates[:1])
 
 
 def correct_values(
@@ -547,19 +551,14 @@ def correct_values(
         clean = memory.redacted(sentence)
         known: dict[str, MemoryRecord] = {}
         correction = Correction(text=clean, quote=clean, session=session, message="", at=math.inf)
-        _search(memory, context, known)(correction)
+        search_memories(memory, context, known)(correction)
         changes = [
             (record, change)
-            for record in _keep_related(known.values(), f"{clean} {context}")
-            for change in _find_changes(
-                record.content,
-                clean,
-                text,
-                is_answer=sentence not in facts
-                and record.session == session
-                and is_said_before(record.content, context),
-            )
+            for record in keep_related(known.values(), f"{clean} {context}")
+            for is_reply in (record.session == session and is_said_before(record.content, context),)
+            for change in _find_changes(record.content, clean, text, is_answer=is_reply and sentence not in facts)
             if sentence not in facts or relate_statements(record.content, facts[sentence]) == "supersedes"
+            if not is_improbable(record.content, text, is_reply=is_reply)
         ]
         if not changes:
             continue
@@ -568,36 +567,10 @@ def correct_values(
         records = tuple(record for record, _ in chosen)
         contents = tuple(change.apply(record.content) for record, change in chosen)
         if is_certain:
-            found.append(_replace(memory, contents[0], session, sentence, records))
+            found.append(replace_memories(memory, contents[0], session, sentence, records))
         else:
             found.append(UnclearCorrection(candidates=records, contents=contents, quote=sentence, session=session))
     return found
-
-
-def restate_values(memory: MemorySystem, text: str, session: str, before: Sequence[Message]) -> list[Replaced]:
-    """Replace the value that a message gives beside anything else it says; see `stated_values`.
-
-    before: the messages before, the last of the user's may have stated what it corrects.
-
-    Raises UserError, StorageError, OSError.
-    """
-    clean = memory.redacted(text)
-    last = next((one.content for one in reversed(before) if isinstance(one, UserMessage) and one.origin == "user"), "")
-    known: dict[str, MemoryRecord] = {}
-    _search(memory, last, known)(Correction(text=clean, quote=text, session=session, message="", at=math.inf))
-    changes: list[tuple[MemoryRecord, ValueChange]] = []
-    for record in _keep_related(known.values(), f"{clean} {last}"):
-        is_reply = record.session == session and is_said_before(record.content, last)
-        if record.is_variant or not (is_reply or shares_word(record.content, clean)):
-            continue
-        if change := find_stated_value(record.content, clean, is_reply=is_reply):
-            changes.append((record, change))
-    most = max((change.shared for _, change in changes), default=0)
-    closest = [one for one in changes if one[1].shared == most]
-    if len(closest) != 1:
-        return []
-    [(record, change)] = closest
-    return [_replace(memory, change.apply(record.content), session, text, [record])]
 
 
 def _find_changes(content: str, sentence: str, message: str, *, is_answer: bool) -> list[ValueChange]:
@@ -625,7 +598,7 @@ def _find_told(statement: str, sentence: str) -> ValueChange | None:
         return None
     tables = word_tables()
     for clause in (tables.sources.sub("", one).strip() for one in list_free_clauses(sentence)):
-        is_uncertain = any(one.search(clause) for one in (_NOT_LASTING, tables.doubts, tables.ended))
+        is_uncertain = any(one.search(clause) for one in (NOT_LASTING, tables.doubts, tables.ended))
         if is_uncertain or detect_language(clause) or is_order(clause.split(" ", 1)[0]):
             continue
         told = parse_statement(clause)
@@ -769,7 +742,7 @@ def learn_corrected(
     return saved
 
 
-def _keep_related(records: Collection[MemoryRecord], said: str) -> list[MemoryRecord]:
+def keep_related(records: Collection[MemoryRecord], said: str) -> list[MemoryRecord]:
     """Return the records that may be about what was said: all, unless there are many, else those that share a word."""
     if len(records) <= _MAX_ALL:
         return list(records)
@@ -814,7 +787,7 @@ def _choose_change(
     return (formed if len(formed) == 1 or not context else telling)[:MAX_LISTED], False
 
 
-def _search(
+def search_memories(
     memory: MemorySystem, context: str, known: dict[str, MemoryRecord]
 ) -> Callable[[Correction], Sequence[Stated]]:
     """Return a function that lists the memories a correction may be about, and adds them to `known`."""
@@ -841,7 +814,9 @@ def _search(
     return near
 
 
-def _replace(memory: MemorySystem, content: str, session: str, quote: str, refuted: Sequence[MemoryRecord]) -> Replaced:
+def replace_memories(
+    memory: MemorySystem, content: str, session: str, quote: str, refuted: Sequence[MemoryRecord]
+) -> Replaced:
     """Save a new statement, if there is one, and archive those that it refutes.
 
     quote: the correction as written.

@@ -20,7 +20,7 @@ from clio.memory.preferences.foreign_statements import (
     list_foreign_texts,
     read_statements,
 )
-from clio.memory.preferences.lasting_wishes import find_wishes
+from clio.memory.preferences.lasting_wishes import SAVED_BESIDE, find_wishes
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.own_sentences import read_lists
 from clio.memory.preferences.preferences import Preferences, replaces_order
@@ -51,6 +51,7 @@ _EN = english_rules("preferences")
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report, StartedBy
     from clio.memory.consolidation.corrections import UnclearCorrection
+    from clio.memory.consolidation.preference_endings import GonePreference
     from clio.memory.consolidation.withdrawals import MessageBefore, UnclearRequest
 
 
@@ -87,7 +88,7 @@ _WITHDRAWALS = english_rules("withdrawals")
 _MAY_LIFT = _WITHDRAWALS.pattern("sign")
 """The same for messages that take something back."""
 _UNTIL = _EN.pattern("until")
-_SURE = 0.95
+_SURE = 0.99
 """Least probability of a lasting wish that is saved without a question, although its grammar is doubtful."""
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a1-\u30fa]{2,}|[\u3400-\u9fff]")
 _MAX_RESTATING = 2_500
@@ -134,6 +135,21 @@ class FoundStatements(Struct, frozen=True, kw_only=True):
             for_task=tuple(
                 limit for limit in self.for_task if stays(limit) or not any(limit in one for one in sentences)
             ),
+        )
+
+    def without_permissions(self, ended: str) -> "FoundStatements":
+        """Return the same without what only permits what an ended limit is about: "lambdas are welcome now"."""
+        words = set(_WORD.findall(ended.casefold()))
+        permitted = [
+            one
+            for one in (*self.certain, *self.doubtful)
+            if one.kind == "preference" or (one.kind == "rule" and not _PROHIBITS.search(one.content))
+            if not words.isdisjoint(_WORD.findall(one.content.casefold()))
+        ]
+        return structs.replace(
+            self,
+            certain=tuple(one for one in self.certain if one not in permitted),
+            doubtful=tuple(one for one in self.doubtful if one not in permitted),
         )
 
     def as_answer_to_question(self) -> "FoundStatements":
@@ -491,7 +507,14 @@ class Learner:
         restating, correcting = self._correct(session, text, statements, lifting)
         forgetting = self._take_back(session, text, just_lifted, lifting | restating | correcting)
         statements = statements.without(restating, keeps_prohibitions=True).without(lifting | correcting | forgetting)
+        gone = None if lifting or restating or correcting or forgetting else self._find_gone_preference(text)
+        if gone is not None and gone.is_replaced:
+            statements = self._with_improbable_wishes(text, statements)
+        elif gone is not None and _PROHIBITS.search(gone.content):
+            statements = statements.without_permissions(gone.content)
         self._remember(session.id, statements.certain)
+        if gone is not None and (statements.certain or not gone.is_replaced):
+            self._end_preference(gone, text, [one.content for one in statements.certain])
         self._doubtful, self._session = statements.doubtful, session.id
         self._memory.doubtful_now = tuple(one.content for one in statements.doubtful if one.kind != "rule")
         orders = (*(one.content for one in statements.certain if one.kind == "rule"), *statements.held)
@@ -541,8 +564,8 @@ class Learner:
             correct_preferences,
             correct_values,
             learn_corrected,
-            restate_values,
         )
+        from clio.memory.consolidation.restated_values import restate_values
         from clio.memory.statement_parser import announces_change
 
         before = _list_messages(session)[-CONTEXT_MESSAGES:]
@@ -553,19 +576,18 @@ class Learner:
                 for one in statements.certain
                 if one.kind == "fact" and not announces_change(one.quote)
             }
-            by_value = correct_values(self._memory, text, session.id, context, facts)
             rules = {one.quote: one.content for one in statements.certain if one.kind == "rule"}
+            tastes = {one.quote for one in statements.certain if one.kind in ("preference", "dislike")}
+            has_effect = {*lifting, *facts, *tastes, *rules}
+            by_value = correct_values(self._memory, text, session.id, context, facts)
             corrected = {*lifting, *(one.quote for one in by_value)}
             replaced = apply_corrections(self._memory, text, session.id, context, corrected, rules, facts)
             done = {one.quote for one in (*by_value, *replaced) if isinstance(one, Replaced) or one.candidates}
-            tastes = {one.quote for one in statements.certain if one.kind in ("preference", "dislike")}
             of_preferences = correct_preferences(self._memory, text, session.id, before, done | tastes, rules)
             done |= {one.quote for one in of_preferences}
             by_value += of_preferences
-            has_changed = any(isinstance(one, Replaced) for one in (*by_value, *replaced))
-            if not (has_changed or facts or tastes or rules or lifting):
-                restated = restate_values(self._memory, text, session.id, before)
-                by_value = restated or by_value
+            if not any(isinstance(one, Replaced) for one in (*by_value, *replaced)):
+                by_value = restate_values(self._memory, text, session.id, before, has_effect) or by_value
             done |= {one.quote for one in by_value if isinstance(one, Replaced)}
             if text not in done:
                 by_value += learn_corrected(self._memory, text, session.id, before, done | facts.keys())
@@ -615,6 +637,41 @@ class Learner:
                 self._just_lifted += one.held
                 self._tell(line)
         return {one.quote for one in found}
+
+    def _find_gone_preference(self, text: str) -> "GonePreference | None":
+        """Return the preference, rule or limit that the text ends or replaces; None if it does so with none."""
+        if self._memory.is_silent or len(text) > _MAX_RESTATING:
+            return None
+        with suppress(StorageError, OSError):  # reported when something is saved or recalled
+            if self._memory.list_preferences() or self._memory.held_limits:
+                from clio.memory.consolidation.preference_endings import find_gone_preference
+
+                return find_gone_preference(self._memory, text)
+        return None
+
+    def _with_improbable_wishes(self, text: str, statements: FoundStatements) -> FoundStatements:
+        """Return the statements of a text that replaces a preference, so that it wishes something.
+
+        What may be a wish is certain then, even if it is not very probable of the text alone.
+        """
+        if any(one.kind != "fact" for one in statements.certain):
+            return statements
+        wishes = find_wishes(text, detect_language(text), least=SAVED_BESIDE)
+        new = self._memory.redacted_notices([one.statement for one in wishes])
+        return structs.replace(statements, certain=(*statements.certain, *new), doubtful=()) if new else statements
+
+    def _end_preference(self, gone: "GonePreference", text: str, saved: Sequence[str]) -> None:
+        """Take a preference back and report it, unless one that was saved has changed or confirmed it."""
+        try:
+            if not gone.is_still_known(self._memory, saved):
+                return
+            lifted = gone.take_back(self._memory, text)
+        except (UserError, StorageError, OSError) as error:
+            self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
+            return
+        self._memory.forgotten_now += lifted.records
+        self._just_lifted += lifted.held
+        self._tell(lifted.describe())
 
     def after_turn(self, session: Session, status: str) -> None:
         """Record how a turn ended, and report which of the user's reactions were counted as feedback."""

@@ -210,6 +210,11 @@ def find_withdrawals(text: str) -> list[Withdrawal]:
     return [structs.replace(one, about=strip_ended_rule(one.about), before=before.get(one.quote, "")) for one in found]
 
 
+def is_passing(text: str) -> bool:
+    """Whether a message has English signs of one occasion, a condition, a guess or a report about others."""
+    return any(_PASSING.search(said.masked) for said in read_own_sentences(text))
+
+
 def _read_withdrawal(masked: str, *, is_alone: bool) -> tuple[WithdrawalKind, tuple[int, int]] | None:
     """Return the kind of a sentence, and the place of the words that say what it is about; None for any other."""
     kinds: tuple[tuple[WithdrawalKind, tuple[LazyRegex, ...]], ...] = (
@@ -362,7 +367,7 @@ def _is_about(limit: str, kind: WithdrawalKind, about: str, *, is_held: bool) ->
     return bool(mine or verbs) and names and mine == other and (verbs <= others or not others)
 
 
-def _as_stated(record: MemoryRecord) -> str:
+def as_stated(record: MemoryRecord) -> str:
     """Return the text of a preference as the user says it: a dislike is stored as the thing that is disliked."""
     is_dislike = record.score is not None and record.score <= DISLIKED and not record.explicit
     is_bare = is_dislike and not _DISLIKED.match(record.content) and not _PROHIBITION.match(record.content)
@@ -550,7 +555,7 @@ class Lifted(Struct, frozen=True, kw_only=True):
         return tr(" · /memory undo") if self.records or self.restored else ""
 
 
-def _take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tuple[str, ...], quote: str) -> Lifted:
+def take_back(memory: MemorySystem, records: Sequence[MemoryRecord], held: tuple[str, ...], quote: str) -> Lifted:
     """Archive memories and lift limits of this session, if there are any."""
     if records:
         memory.store.forget(*[record.id for record in records])
@@ -599,7 +604,7 @@ class UnclearRequest(Struct, frozen=True, kw_only=True):
 
     def apply(self, memory: MemorySystem) -> Lifted:
         """Archive the memories. Raises UserError, StorageError, OSError."""
-        return _take_back(memory, self.records, (), self.quote)
+        return take_back(memory, self.records, (), self.quote)
 
 
 class MessageBefore(Struct, frozen=True, kw_only=True):
@@ -628,22 +633,22 @@ def lift_limits(memory: MemorySystem, text: str, session: str) -> list[Lifted | 
     found: list[Lifted | UnclearRequest] = []
     for one in find_withdrawals(text):
         known = _list_forgettable(memory)
-        records = [record for record in known if is_lifted(_as_stated(record), one)]
+        records = [record for record in known if is_lifted(as_stated(record), one)]
         held = tuple(
             limit for limit in memory.held_limits if is_lifted(limit, one, is_held=True) or _allows_anything(limit, one)
         )
         with memory.store.group(f"lifted “{one.quote}”") if records and one.says_more else nullcontext():
-            found += [_take_back(memory, records, held, one.quote)] if records or held else []
+            found += [take_back(memory, records, held, one.quote)] if records or held else []
             if (not (records or held) or one.says_more) and (widened := _widen(memory, known, session, one)):
                 found.append(widened)
-        if not records and (unclear := tuple(record for record in known if _may_lift(_as_stated(record), one))):
+        if not records and (unclear := tuple(record for record in known if _may_lift(as_stated(record), one))):
             found.append(UnclearRequest(records=unclear, quote=one.quote))
     return [*found, *_end_limits(memory, text, {one.quote for one in found})]
 
 
 def _widen(memory: MemorySystem, known: Sequence[MemoryRecord], session: str, one: Withdrawal) -> Lifted | None:
     """Widen the "only" limits by what a permission allows as well; None if there are none."""
-    records = [(record, new) for record in known if (new := widen_limit(_as_stated(record), one))]
+    records = [(record, new) for record in known if (new := widen_limit(as_stated(record), one))]
     held = {limit: new for limit in memory.held_limits if (new := widen_limit(limit, one))}
     if not records and not held:
         return None
@@ -674,7 +679,7 @@ def _end_limits(memory: MemorySystem, text: str, done: Collection[str]) -> Itera
         if asked := tuple(one for one in known if is_ordered(one.content)):
             yield UnclearRequest(records=asked, quote=said.text)
         if records or held:
-            yield _take_back(memory, records, held, said.text)
+            yield take_back(memory, records, held, said.text)
 
 
 def forget_requested(
@@ -713,7 +718,7 @@ def _take_back_all(memory: MemorySystem, quote: str) -> Iterator[Lifted | Unclea
     preferences = (one for _, one in memory.list_preferences())
     rules = tuple(one for one in preferences if one.explicit or (one.score or 0) <= HARD_LIMIT_SCORE)
     if held:
-        yield _take_back(memory, (), held, quote)
+        yield take_back(memory, (), held, quote)
     if rules:
         yield UnclearRequest(records=rules, quote=quote)
     if not held and not rules:
@@ -727,13 +732,13 @@ def _take_back_named(
     keyed = [one for one in memory.store.records((KEYED_NOTE,)) if one.key] if request.means_note else []
     if any(is_meant(f"{one.key} {one.content}", request) for one in keyed):
         known = keyed
-    texts = [f"{one.key} {_as_stated(one)}" if one.key else _as_stated(one) for one in known]
+    texts = [f"{one.key} {as_stated(one)}" if one.key else as_stated(one) for one in known]
     records = [known[place] for place in list_named(texts, request)]
     if not records and request.parts and request.is_whole:
         parts = [list_named(texts, structs.replace(request, about=part)) for part in request.parts]
         records = [known[place] for place in sorted({place for part in parts for place in part})]
         if records and all(len(part) < 2 for part in parts):
-            return _take_back(memory, records, (), request.quote)
+            return take_back(memory, records, (), request.quote)
     held = tuple(one for one in memory.held_limits if request.kind != "bare" and is_meant(one, request))
     if 1 < len(records) <= MAX_LISTED and request.means_all:
         return UnclearRequest(records=tuple(records), quote=request.quote)
@@ -742,9 +747,9 @@ def _take_back_named(
     if records and needs_confirmation(request, records[0].content, context):
         return UnclearRequest(records=(records[0],), quote=request.quote)
     if records or held:
-        return _take_back(memory, records, held, request.quote)
+        return take_back(memory, records, held, request.quote)
     request = structs.replace(request, about=request.parts[0]) if request.parts else request
-    partly = [one for one in known if is_part_meant(_as_stated(one), request, is_preference=one.kind == "preference")]
+    partly = [one for one in known if is_part_meant(as_stated(one), request, is_preference=one.kind == "preference")]
     if len(partly) > 1:
         return Lifted(candidates=tuple(partly[:MAX_LISTED]), quote=request.quote)
     return UnclearRequest(records=(partly[0],), quote=request.quote, says_more=True) if partly else None
@@ -778,7 +783,7 @@ def _take_back_last(
         is_about_memory = not last.text or any(one.record.session == session for one in memory.store.versions())
         return Lifted(is_empty=True, quote=request.quote) if request.is_whole and is_about_memory else None
     if not replaced and not forgotten:
-        lifted = _take_back(memory, records, held, request.quote)
+        lifted = take_back(memory, records, held, request.quote)
         return structs.replace(lifted, held_again=last.lifted)
     back: list[MemoryRecord] = []
     with memory.store.group(f"took back “{shorten_content([*(one.new for one in replaced), *forgotten][0])}”"):
@@ -787,7 +792,7 @@ def _take_back_last(
             with suppress(UserError):  # another memory says the same
                 back.append(memory.store.restore(one.id))
         memory.note_restored((*again, *back))
-        lifted = _take_back(memory, records, held, request.quote)
+        lifted = take_back(memory, records, held, request.quote)
     records = [*gone, *lifted.records]
     return structs.replace(lifted, records=tuple(records), restored=(*again, *back), held_again=last.lifted)
 

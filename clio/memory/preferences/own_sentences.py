@@ -132,6 +132,13 @@ def mask_message(text: str, max_chars: int, *, reads_lists: bool = False) -> tup
     return text, mask_pasted_text(masked, reads_lists=reads_lists)
 
 
+def remove_pasted_text(text: str) -> str:
+    """Return what the user wrote of a message, of which quotations and code within a line are a part."""
+    text, masked = mask_message(text, MAX_CHARS)
+    kept = (char if mask != " " or char == "\n" else " " for char, mask in zip(text, masked, strict=True))
+    return "".join(kept).strip()
+
+
 def find_sentences(masked: str, *, reads_lists: bool = False) -> Iterator[tuple[int, int, str, bool]]:
     """Yield start and end of each sentence of a masked text, its end mark, and whether it is an item of a list.
 
