@@ -61,19 +61,25 @@ def test_a_clause_gives_another_value(make_harness: MakeHarness, statement: str,
     assert now in (change(make_harness, statement, message) or "")
 
 
-@pytest.mark.parametrize(
-    ("statement", "reply", "now"),
-    [
-        ("the call is fridays at 3pm", "3:30 actually", "the call is fridays at 3:30"),
-        ("tokens are signed with hs256", "hmm. rs256", "tokens are signed with rs256"),
-        ("the grid has 12 columns", "16, sorry, look at the css", "the grid has 16 columns"),
-        ("the lamp runs at 24 V", "12 V on this one", "the lamp runs at 12 V"),
-        ("the intern is called Lena", "no wait, Leona", "the intern is called Leona"),
-        ("the host is called kestrl", "kestrel, typo", "the host is called kestrel"),
-    ],
-)
+REPLIES = [
+    ("the call is fridays at 3pm", "3:30 actually", "the call is fridays at 3:30"),
+    ("tokens are signed with hs256", "hmm. rs256", "tokens are signed with rs256"),
+    ("the grid has 12 columns", "16, sorry, look at the css", "the grid has 16 columns"),
+    ("the lamp runs at 24 V", "12 V on this one", "the lamp runs at 12 V"),
+    ("the intern is called Lena", "no wait, Leona", "the intern is called Leona"),
+    ("the host is called kestrl", "kestrel, typo", "the host is called kestrel"),
+]
+
+
+@pytest.mark.parametrize(("statement", "reply", "now"), REPLIES)
 def test_a_reply_may_say_only_the_value(make_harness: MakeHarness, statement: str, reply: str, now: str) -> None:
     assert change(make_harness, statement, reply, is_reply=True) == now
+
+
+# "16, sorry" at the start of a session is about the only memory with such a number.
+@pytest.mark.parametrize(("statement", "reply"), [row[:2] for row in REPLIES if not row[1].startswith("16")])
+def test_such_a_reply_means_nothing_in_a_later_session(make_harness: MakeHarness, statement: str, reply: str) -> None:
+    assert change(make_harness, statement, reply) is None
 
 
 @pytest.mark.parametrize("order", ["corrige calc.py", "montre calc.py", "muestra calc.py", "mostra o calc.py"])
