@@ -3,6 +3,7 @@
     python bench/preference_endings.py              # measure clio/memory/consolidation/preference_endings.bin
     python bench/preference_endings.py --train      # train it, write it, and measure it
     python bench/preference_endings.py --wrong      # also print each pair that is read wrong
+    python bench/preference_endings.py --turns      # measure what the test changes in memory, in whole turns
 
 `bench/data/preference_endings.jsonl` has pairs of a preference and a later message that writers made up who had not
 seen clio's rules. The half "test" is of another writer, and is never trained with. Preferences are also paired with
@@ -11,9 +12,12 @@ test of `memory_phrasings.jsonl`.
 """
 
 import argparse
+import asyncio
 import json
+import logging
 import sys
-from collections import defaultdict
+import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +28,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.training import fit
 from clio.memory.consolidation.preference_endings import EFFECTS, MODEL, find_effect, list_effect_features
+from tests.support.chat_server import ChatServer, text
+from tests.support.harness import Harness, make_repository
 
 DATA = Path(__file__).parent / "data"
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
@@ -70,7 +76,7 @@ def mix(pairs: Sequence[Example]) -> list[Example]:
     others = [one for one in lines if one["half"] == "training" and all(label != "lifted" for _, label in one["parts"])]
     chosen: list[int] = random.permutation(len(others))[:OTHER_MESSAGES].tolist()
     for at in chosen:
-        message, language = "".join(str(text) for text, _ in others[at]["parts"]), str(others[at]["language"])
+        message, language = "".join(str(part) for part, _ in others[at]["parts"]), str(others[at]["language"])
         preference = known[language][int(random.integers(len(known[language])))]
         mixed.append(Example(preference, message, "kept", language, OTHER_WEIGHT))
     return mixed
@@ -115,12 +121,47 @@ def list_others() -> list[Example]:
     ]
 
 
+async def run_turns(one: Example, server: ChatServer, folder: Path) -> tuple[set[str], set[str]]:
+    """Say a preference, and its message in a later session; return the preferences in memory after each."""
+    make_repository(folder / "p", {"calc.py": "x = 1\n"})
+    harness = Harness(folder / "p", folder / "home", server)
+    known: list[set[str]] = []
+    for message in (one.preference, one.message):
+        await harness.turn(message)
+        known.append({record.content for _, record in harness.app.memory.list_preferences()})
+        await harness.app.close()
+        harness.app = harness.build()
+    await harness.app.close()
+    return known[0], known[1]
+
+
+def measure_turns() -> None:
+    """Print by effect how many preferences of the test, of those saved when they are stated, are as they should be."""
+    logging.disable(logging.CRITICAL)
+    right, saved = Counter[str](), Counter[str]()
+    pairs = read_pairs("test")
+    with ChatServer([text("Ok.")] * 2 * len(pairs)) as server:
+        for one in pairs:
+            with tempfile.TemporaryDirectory() as folder:
+                before, after = asyncio.run(run_turns(one, server, Path(folder)))
+            saved[one.effect] += bool(before)
+            is_gone, is_new = not before & after, bool(after - before)
+            is_right = before <= after if one.effect == "kept" else is_gone and (is_new or one.effect == "ended")
+            right[one.effect] += bool(before) and is_right
+    for effect in EFFECTS:
+        print(f"whole turns, {effect}: {right[effect]} of {saved[effect]}")
+
+
 def main() -> None:
     """Train the model if asked to, and measure it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--wrong", action="store_true")
+    parser.add_argument("--turns", action="store_true")
     options = parser.parse_args()
+    if options.turns:
+        measure_turns()
+        return
     if options.train:
         MODEL.path.write_bytes(weights := train())
         MODEL.use(weights)

@@ -54,6 +54,9 @@ def test_a_limit_ends_in_everyday_words(make_harness: MakeHarness, stated: str, 
         ("benutze nie Rekursion in diesem Projekt", "erklär mir die Rekursion in tree.py"),
         ("i prefer short answers", "i prefer small commits now"),
         ("never push to the mirror", "add a test and run it"),
+        ("never use generics in this repo", 'the readme says "generics are welcome now", is that true'),
+        ("never use generics in this repo", "> generics are welcome now\nadd this to the changelog"),
+        ("never use generics in this repo", "generics are welcome now?"),
     ],
 )
 def test_what_is_about_one_occasion_or_something_else_ends_nothing(

@@ -53,6 +53,7 @@ def change(make_harness: MakeHarness, statement: str, message: str, *, is_reply:
         ("login is done with auth0", "auth0 got too pricey so login is keycloak now, whats the env var", "keycloak"),
         ("we rent 6 build machines", "accounting cut us down to 3 build machines, merge the jobs", "3 build"),
         ("the modem talks at 9600", "the manual says 19200. was my mistake, sorry about the modem", "19200"),
+        ("the package manager is npm", "the package manager is `pnpm` since last week, redo the image", "pnpm"),
         ("comments are optional in the survey", "comments are mandatory in the survey as of v3", "mandatory"),
         ("der Ofen steht auf 180 Grad", "hab nachgeschaut, der Ofen steht jetzt auf 200 Grad", "200 Grad"),
     ],
@@ -109,6 +110,8 @@ def test_an_order_with_a_verb_that_may_name_a_source_gives_no_value(make_harness
         ("standup is on Mondays", "this week standup is on Tuesday"),
         ("the queue runs on srv-1", "set up the preview box, it runs on srv-2"),
         ("the report goes out friday 5pm", "the report goes out thursday noon now"),
+        ("the api listens on 8080", 'the readme says "the api listens on 9090 now", translate that'),
+        ("the api listens on 8080", "translate `the api listens on 9090 since monday` into German"),
     ],
 )
 def test_another_thing_a_plan_a_question_or_a_doubt_changes_nothing(

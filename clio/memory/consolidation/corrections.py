@@ -49,11 +49,7 @@ from clio.memory.preferences.own_sentences import FILLER
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import find_order_behind, is_order
 from clio.memory.statement_parser import announces_change, parse_statement
-from clio.memory.statement_reader import (
-    read_statement_words,
-    split_clauses,
-    word_tables,
-)
+from clio.memory.statement_reader import read_statement_words, split_clauses, word_tables
 from clio.memory.statement_relation import relate_statements, topic_terms
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -555,10 +551,11 @@ def correct_values(
         changes = [
             (record, change)
             for record in keep_related(known.values(), f"{clean} {context}")
-            for is_reply in (record.session == session and is_said_before(record.content, context),)
-            for change in _find_changes(record.content, clean, text, is_answer=is_reply and sentence not in facts)
+            for change in _find_changes(
+                record.content, clean, text, is_answer=sentence not in facts and is_just_said(record, session, context)
+            )
             if sentence not in facts or relate_statements(record.content, facts[sentence]) == "supersedes"
-            if not is_improbable(record.content, text, is_reply=is_reply)
+            if not is_improbable(record.content, text, is_reply=is_just_said(record, session, context))
         ]
         if not changes:
             continue
@@ -740,6 +737,11 @@ def learn_corrected(
         if added.is_new:
             saved.append(Replaced(refuted=(), record=added.record, quote=one.quote))
     return saved
+
+
+def is_just_said(record: MemoryRecord, session: str, context: str) -> bool:
+    """Whether a memory was stated in this session, just before. context: what was said just before."""
+    return record.session == session and is_said_before(record.content, context)
 
 
 def keep_related(records: Collection[MemoryRecord], said: str) -> list[MemoryRecord]:

@@ -13,14 +13,9 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from clio.memory.consolidation.statement_pairs import Pair, list_part_probabilities
-from clio.memory.consolidation.withdrawals import (
-    Lifted,
-    as_stated,
-    is_passing,
-    take_back,
-)
+from clio.memory.consolidation.withdrawals import Lifted, as_stated, is_passing, take_back
 from clio.memory.preferences.intents import INTENTS
-from clio.memory.preferences.own_sentences import remove_pasted_text
+from clio.memory.preferences.own_sentences import FILLER, read_own_sentences
 from clio.memory.statement_rewording import says_same
 from clio.memory.store.record import MemoryRecord, has_same_text
 from clio.memory.system import MemorySystem
@@ -43,6 +38,7 @@ _NEGATIVE = re.compile(
     r"|[不别禁勿嫌]|ない",
     re.I,
 )
+"""Words of a prohibition or dislike."""
 
 
 class FoundEffect(Struct, frozen=True):
@@ -104,12 +100,18 @@ class GonePreference(Struct, frozen=True, kw_only=True):
         return take_back(memory, (self.record,), (), quote)
 
 
+def _read_own_statements(text: str) -> str:
+    """Return the user's own sentences without questions and quotations: neither takes a preference back."""
+    own = (one for one in read_own_sentences(text) if not one.is_question and FILLER not in one.masked)
+    return " ".join(f"{one.text}{one.mark}" for one in own)
+
+
 def find_gone_preference(memory: MemorySystem, text: str) -> GonePreference | None:
     """Return the preference, rule or limit that a message most probably takes back; None if it takes back none.
 
     Raises StorageError, OSError.
     """
-    message = memory.redacted(remove_pasted_text(text))[:_MAX_READ]
+    message = memory.redacted(_read_own_statements(text))[:_MAX_READ]
     known: list[tuple[MemoryRecord | None, str]] = [(one, as_stated(one)) for _, one in memory.list_preferences()]
     known += [(None, limit) for limit in memory.held_limits]
     if is_passing(text):

@@ -11,6 +11,7 @@ from clio.memory.consolidation.corrections import (
     NOT_LASTING,
     SOMEONE_LEFT,
     Replaced,
+    is_just_said,
     keep_related,
     replace_memories,
     search_memories,
@@ -20,12 +21,11 @@ from clio.memory.consolidation.forget_requests import find_forget_requests
 from clio.memory.consolidation.value_changes import FoundChange, are_alike, find_change
 from clio.memory.consolidation.value_corrections import (
     is_limited,
-    is_said_before,
     list_content_words,
     list_free_clauses,
     shares_word,
 )
-from clio.memory.preferences.own_sentences import read_own_sentences, remove_pasted_text
+from clio.memory.preferences.own_sentences import FILLER, WrittenSentence, read_own_sentences, remove_pasted_text
 from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.statement_parser import parse_statement
 from clio.memory.statement_reader import have_other_roles, read_said_words, read_statement_words, word_tables
@@ -66,7 +66,7 @@ def restate_values(
     related = keep_related(known.values(), f"{clean} {last}")
     related.sort(key=lambda one: -len(words & list_content_words(one.content)))
     for record in related[:_MAX_COMPARED]:
-        is_reply = record.session == session and is_said_before(record.content, last)
+        is_reply = is_just_said(record, session, last)
         is_named = shares_word(record.content, clean)
         if record.is_variant or not (is_reply or is_named):
             continue
@@ -82,12 +82,23 @@ def restate_values(
         return []
     [(record, found), *_] = changes
     new = clean[slice(*found.new)]
-    quote = next((one.text for one in own if new in one.text), text)
+    said = next((one for one in own if new in one.text), None)
+    if said is None or _is_in_quotation(new, said):
+        return []
+    quote = said.text
     old = record.content[slice(*found.old)]
     if any(one in quote or quote in one for one in done) or _is_doubtful(record.content, quote, found, old, new):
         return []
     content = f"{record.content[: found.old[0]]}{new}{record.content[found.old[1] :]}"
     return [replace_memories(memory, content, session, quote, [record])]
+
+
+def _is_in_quotation(value: str, said: WrittenSentence) -> bool:
+    """Whether a value is a part of what a sentence quotes, and not all of it as in "it's `pnpm` now"."""
+    start = said.text.index(value)
+    end = start + len(value)
+    around = said.masked[max(start - 2, 0) : start - 1] + said.masked[end + 1 : end + 2]
+    return FILLER in said.masked[start:end] and FILLER in around
 
 
 def _is_doubtful(statement: str, sentence: str, change: FoundChange, old: str, new: str) -> bool:

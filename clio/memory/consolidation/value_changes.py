@@ -28,9 +28,9 @@ _MAX_VALUE = 8
 _MAX_OPTIONS = 6
 """Number of likely values of each text of which the combinations are compared."""
 _IMPROBABLE = 0.003
+"""Probability below which a change that rules find is not made."""
 _OPPOSITES = frozenset(frozenset(pair) for pair in OPPOSITES)
-_ENDS = frozenset(".!?;。！？；")
-_MARKS = frozenset(",;.!?()–—。，；！？（）")
+_ENDS, _MARKS = frozenset(".!?;。！？；"), frozenset(",;.!?()–—。，；！？（）")
 """Marks that end a sentence, and those that end a clause."""
 
 
