@@ -28,6 +28,10 @@ from clio.memory.preferences.foreign_statements import list_foreign_texts, read_
 from clio.memory.preferences.stated_preferences import find_preferences
 
 DATA = Path(__file__).parent / "data"
+TABLES = Path(__file__).parent.parent / "tests" / "memory"
+THINGS = ("billing", "the parser", "staging", "search", "the worker")
+OTHER_ROWS = 12
+"""Number of other properties with which each statement about a property is paired."""
 LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95)
 TESTS = ("everyday test", "words test", "seventh test", "hard negatives", "second independent test")
 EPOCHS, FOLDS = 8, 4
@@ -45,13 +49,21 @@ class Example(Struct, frozen=True):
     old: str
     new: str
     weight: float = 1.0
+    ended: bool | None = False
 
 
 def read_pairs(half: str) -> list[Example]:
     """Return the labelled pairs of a half."""
     lines = (DATA / "value_changes.jsonl").read_text(encoding="utf-8").splitlines()
     return [
-        Example(one["memory"], one["message"], one["when"] == "reply", one["old"] or "", one["new"] or "")
+        Example(
+            one["memory"],
+            one["message"],
+            one["when"] == "reply",
+            one["old"] or "",
+            one["new"] or "",
+            ended=one["effect"] == "ended" if "effect" in one else False if one["new"] else None,
+        )
         for one in map(json.loads, lines)
         if one["half"] == half
     ]
@@ -71,7 +83,57 @@ def read_cases(*halves: str) -> Iterator[Example]:
             continue
         for at, (session, message) in enumerate(later):
             value = "?" if places and at == places[-1] else ""
-            yield Example(first, message, not at and not session, value, value, CASE_WEIGHT)
+            yield Example(first, message, not at and not session, value, value, CASE_WEIGHT, None)
+
+
+def read_tables() -> Iterator[Example]:
+    """Yield pairs of the tables with which the comparison of statements is tested, without their test halves."""
+    for line in (
+        *_read_table(TABLES / "consolidation" / "data" / "changed_values.tsv"),
+        *_read_table(DATA / "changed_values.tsv"),
+    ):
+        _, old, said, new = line.split("\t")
+        yield Example(old, said, True, *_find_difference(old, said, new), CASE_WEIGHT, None)
+        yield Example(old, said, False, *_find_difference(old, said, new), CASE_WEIGHT, None)
+    for half in ("", "_blind_development", "_owners_development", "_relations_development"):
+        for line in _read_table(TABLES / "data" / f"statement_pairs{half}.tsv"):
+            relation, old, new = line.split("\t")
+            value = "?" if relation == "supersedes" else ""
+            yield Example(old, new, False, value, value, CASE_WEIGHT)
+    random = np.random.default_rng(0)
+    for half in ("development", "second", "third"):
+        rows = [line.split("\t") for line in _read_table(TABLES / "data" / f"statement_properties_{half}.tsv")]
+        for at, (old, new) in enumerate(rows):
+            thing = str(random.choice(THINGS))
+            yield Example(old.format(thing), new.format(thing), False, "?", "?", CASE_WEIGHT)
+            places: list[int] = random.permutation(len(rows))[:OTHER_ROWS].tolist()
+            for other in places:
+                if other != at:
+                    yield Example(old.format(thing), rows[other][1].format(thing), False, "", "", MIXED_WEIGHT)
+            others = [one for one in THINGS if one != thing]
+            yield Example(old.format(thing), new.format(random.choice(others)), False, "", "", MIXED_WEIGHT)
+    for line in (TABLES / "consolidation" / "corrections.jsonl").read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        value = "?" if case["refutes"] else ""
+        if case["half"] == "development":
+            yield Example(case["old"], case["later"], False, value, value, CASE_WEIGHT, None)
+
+
+def _read_table(path: Path) -> list[str]:
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+
+
+def _find_difference(old: str, message: str, new: str) -> tuple[str, str]:
+    """Return the value that a statement has in place of another one; "?" if the message has it in other words."""
+    if not new:
+        return "", ""
+    before, after = old.split(" "), new.split(" ")
+    start = next((at for at, pair in enumerate(zip(before, after, strict=False)) if len(set(pair)) > 1), 0)
+    end = next((at for at, pair in enumerate(zip(before[::-1], after[::-1], strict=False)) if len(set(pair)) > 1), 0)
+    former, value = " ".join(before[start : len(before) - end]), " ".join(after[start : len(after) - end])
+    place = message.casefold().find(value.casefold())
+    is_known = former and value and place >= 0
+    return (former, message[place : place + len(value)]) if is_known else ("?", "?")
 
 
 def _read_fact(message: str) -> str:
@@ -92,10 +154,19 @@ def mix(examples: Sequence[Example]) -> Iterator[Example]:
             yield Example(examples[one].statement, examples[other].message, False, "", "", MIXED_WEIGHT)
 
 
+def list_corrected(pairs: Sequence[Example]) -> Iterator[Example]:
+    """Yield every second statement that a message changes, as it is afterwards: the message changes it no more."""
+    for one in pairs[::2]:
+        if one.new:
+            corrected = one.statement.replace(one.old, one.new, 1)
+            yield Example(corrected, one.message, one.is_reply, "", "", MIXED_WEIGHT)
+
+
 def train() -> bytes:
     """Return the weights fitted to the pairs."""
-    pairs = read_pairs("training")
-    examples = [*pairs, *read_cases()]
+    tables = list(read_tables())
+    pairs = [*read_pairs("training"), *(one for one in tables if one.new not in ("", "?"))]
+    examples = [*pairs, *read_cases(), *(one for one in tables if one.new in ("", "?"))]
     examples += mix(examples)
     values = [_list_token_rows(one) for one in pairs]
     options: list[list[TrainingRow]] = [[] for _ in pairs]
@@ -110,7 +181,13 @@ def train() -> bytes:
         places |= {at: find_values(_make_pair(examples[at])) for at in range(fold, len(examples), FOLDS)}
     rows = [row for part in (*values, *options) for row in part]
     for at, one in enumerate(examples):
-        rows.append((_make_pair(one).list_change_features(places[at]), bool(one.new), one.weight))
+        change, end = _make_pair(one).list_change_features(places[at])
+        rows.append((change, bool(one.new), one.weight))
+        if one.ended is not None:
+            rows.append((end, one.ended, one.weight))
+    for one in list_corrected(pairs):
+        pair = _make_pair(one)
+        rows.append((pair.list_change_features(find_values(pair))[1], False, one.weight))
     return _fit(rows)
 
 
@@ -177,6 +254,10 @@ def measure(title: str, examples: Sequence[Example], *, shows: bool = False) -> 
             right = [count + yes for count, yes in zip(right, (*is_right, all(is_right)), strict=True)]
         if shows and ((one.probability >= LEVELS[1]) is not bool(pair.new) or (pair.new and not all(is_right))):
             print(f"    {one.probability:.2f} {pair.statement} | {pair.message} | {pair.old} {pair.new} | {values}")
+    is_ended = [bool(pair.ended) for pair in examples]
+    for level in LEVELS if any(is_ended) else ():
+        hits = [is_so for is_so, one in zip(is_ended, found, strict=True) if one.ended >= level]
+        print(f"  {level:.2f}  ended {sum(hits)} of {sum(is_ended)}, wrong {len(hits) - sum(hits)}")
     if any(pair.new not in ("", "?") for pair in examples):
         print(f"  values right: former {right[0]}, new {right[1]}, both {right[2]} of {changed}")
 
@@ -190,7 +271,8 @@ def main() -> None:
     if options.train:
         MODEL.path.write_bytes(weights := train())
         MODEL.use(weights)
-    measure("test", read_pairs("test"), shows=options.wrong)
+    for half in ("test", "endings test"):
+        measure(half, read_pairs(half), shows=options.wrong)
     for half in TESTS:
         measure(half, list(read_cases(half)), shows=options.wrong)
 

@@ -17,6 +17,7 @@ from tests.turns.test_roles_of_people import facts, run_turns
         ("Uma maintains the parser module", "Uma has left the company"),
         ("Ben runs the standup and Eva runs the retro", "Ben quit the company"),
         ("Ben runs the standup", "Ben retired from the team"),
+        ("Ola is our release manager", "Ola left the team on Friday. update CODEOWNERS"),
         ("Ben runs the standup", "Ben moved to the platform group, Kim took over"),
     ],
 )

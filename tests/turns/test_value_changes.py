@@ -125,3 +125,26 @@ def test_a_reply_that_only_resembles_a_word_of_the_statement_corrects_nothing(
     make_harness: MakeHarness, reply: str
 ) -> None:
     assert change(make_harness, "the relay is wired", reply, is_reply=True) is None
+
+
+def test_a_memory_that_no_longer_holds_is_archived(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> list[str]:
+        await harness.turn("merk dir: für den Zugriff braucht man das VPN")
+        await harness.turn("das VPN ist abgeschafft, lösch die Anleitung dazu")
+        return [one.content for one in harness.app.memory.store.records()]
+
+    assert asyncio.run(run()) == []
+
+
+@pytest.mark.parametrize("message", ["should we drop sentry?", "drop sentry's debug flag from the config"])
+def test_a_question_or_a_task_ends_no_memory(make_harness: MakeHarness, message: str) -> None:
+    harness = make_harness([text("Ok.")] * 2)
+
+    async def run() -> list[str]:
+        await harness.turn("remember that errors are reported to sentry")
+        await harness.turn(message)
+        return [one.content for one in harness.app.memory.store.records()]
+
+    assert asyncio.run(run()) == ["errors are reported to sentry"]

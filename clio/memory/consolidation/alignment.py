@@ -16,6 +16,7 @@ from clio.memory.statement_parser import has_one_subject, normalize_word, parse_
 from clio.memory.statement_reader import (
     ARTICLES,
     CJK,
+    DAYS,
     PREPOSITIONS,
     ROLES,
     Form,
@@ -253,6 +254,8 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     new, gone, is_trimmed = _trim_phrases(new, gone)
     if (is_trimmed or not denied) and not may_replace(new, gone):
         return None
+    if new[0].text.casefold() in DAYS and gone[0].form == "proper" and gone[0].text.casefold() not in DAYS:
+        return None  # "Ola is our release manager", "Ola left on Friday"
     is_subject = gone[0] is mine.words[0] and gone[0].form == "proper"
     has_subject = len(new) < len(theirs.words)
     if has_subject and not denied and _is_about_other_thing(mine, theirs, own, left, gone, new):

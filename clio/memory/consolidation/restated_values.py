@@ -37,6 +37,8 @@ _RESTATED, _RESTATED_AT_ONCE = 0.8, 0.92
 """Least probability that a message gives a memory another value, and that of one directly after the statement."""
 _CERTAIN = 0.97
 """Least probability from which on rules that find doubts do not matter."""
+_ENDED = 0.9
+"""Least probability that a memory no longer holds from which on it is archived."""
 _CLEARLY = 3.0
 """How many times as probable a change must be as those of other memories to be the one that is meant, as odds."""
 _MAX_COMPARED = 50
@@ -50,6 +52,8 @@ def restate_values(
 ) -> list[Replaced]:
     """Replace the value that a message gives beside anything else it says; see `value_changes`.
 
+    If it gives none, a memory is archived that no longer holds by what the message says: "the nightly job is gone".
+
     Args:
         before: the messages before, the last of the user's may have stated what it corrects.
         done: sentences of the message that have an effect already.
@@ -62,6 +66,7 @@ def restate_values(
     known: dict[str, MemoryRecord] = {}
     search_memories(memory, last, known)(Correction(text=clean, quote=text, session=session, message="", at=math.inf))
     changes: list[tuple[MemoryRecord, FoundChange]] = []
+    ended: list[tuple[MemoryRecord, FoundChange]] = []
     words = list_content_words(f"{clean} {last}")
     related = keep_related(known.values(), f"{clean} {last}")
     related.sort(key=lambda one: -len(words & list_content_words(one.content)))
@@ -75,8 +80,14 @@ def restate_values(
         found = find_change(record.content, clean, is_reply=is_reply)
         new = clean[slice(*found.new)]
         least = _RESTATED if not is_reply else _RESTATED_AT_ONCE if is_named else _CERTAIN
+        if not is_named and new.isalpha() and new.islower() and not read_said_words(clean).is_corrected:
+            continue  # "weird!", of "the relay is wired"
         if found.probability >= least and new and new.casefold() not in record.content.casefold():
             changes.append((record, found))
+        elif found.ended >= _ENDED and is_named:
+            ended.append((record, found))
+    if not changes and ended:
+        return _archive_ended(memory, ended, session, own, done)
     changes.sort(key=lambda one: -one[1].probability)
     if not changes or (len(changes) > 1 and changes[0][1].odds < changes[1][1].odds * _CLEARLY):
         return []
@@ -87,10 +98,30 @@ def restate_values(
         return []
     quote = said.text
     old = record.content[slice(*found.old)]
-    if any(one in quote or quote in one for one in done) or _is_doubtful(record.content, quote, found, old, new):
+    if any(one in quote or quote in one for one in done):
+        return []
+    is_corrected = any(read_said_words(one.text).is_corrected for one in own)
+    if _is_doubtful(record.content, quote, found, old, new, is_corrected=is_corrected):
         return []
     content = f"{record.content[: found.old[0]]}{new}{record.content[found.old[1] :]}"
     return [replace_memories(memory, content, session, quote, [record])]
+
+
+def _archive_ended(
+    memory: MemorySystem,
+    ended: Sequence[tuple[MemoryRecord, FoundChange]],
+    session: str,
+    own: Sequence[WrittenSentence],
+    done: Collection[str],
+) -> list[Replaced]:
+    """Archive the memory that most probably no longer holds."""
+    record, _ = max(ended, key=lambda one: one[1].ended)
+    said = next((one for one in own if not one.is_question and shares_word(record.content, one.text)), None)
+    if said is None or FILLER in said.masked or any(one in said.text or said.text in one for one in done):
+        return []
+    if is_limited(said.text) or find_forget_requests(said.text):
+        return []
+    return [replace_memories(memory, "", session, said.text, [record])]
 
 
 def _is_in_quotation(value: str, said: WrittenSentence) -> bool:
@@ -101,8 +132,8 @@ def _is_in_quotation(value: str, said: WrittenSentence) -> bool:
     return FILLER in said.masked[start:end] and FILLER in around
 
 
-def _is_doubtful(statement: str, sentence: str, change: FoundChange, old: str, new: str) -> bool:
-    """Whether rules contradict a change that the model has found.
+def _is_doubtful(statement: str, sentence: str, change: FoundChange, old: str, new: str, *, is_corrected: bool) -> bool:
+    """Whether rules contradict a change that the model has found. is_corrected: the user says that it was wrong.
 
     They know what limits a clause ("on staging, …"), doubts, hearsay, roles of people, orders, and kinds of values.
     """
@@ -119,4 +150,4 @@ def _is_doubtful(statement: str, sentence: str, change: FoundChange, old: str, n
     # "the default retry limit is 17", of "the retry limit is 5"
     is_narrower = known.topic < said.topic and known.topic_ids <= said.topic_ids and said.predicate not in ("", "*")
     is_passing = NOT_LASTING.search(clauses[0]) or word_tables().doubts.search(clauses[0])
-    return is_narrower or bool(is_passing) or not are_alike(old, new)
+    return is_narrower or (bool(is_passing) and not is_corrected) or not are_alike(old, new)

@@ -35,11 +35,18 @@ _ENDS, _MARKS = frozenset(".!?;。！？；"), frozenset(",;.!?()–—。，；
 
 
 class FoundChange(Struct, frozen=True):
-    """A statement's value in another message: how probable the change is, and the places of both values."""
+    """What a message does to a statement.
+
+    Attributes:
+        probability: how probable it is that the message gives the statement another value.
+        old, new: the places of the former value in the statement, and of the new one in the message.
+        ended: how probable it is that the statement no longer holds and the message says nothing in its place.
+    """
 
     probability: float
     old: tuple[int, int]
     new: tuple[int, int]
+    ended: float = 0.0
 
     @property
     def odds(self) -> float:
@@ -50,12 +57,13 @@ class FoundChange(Struct, frozen=True):
 class ValuePair(Pair):
     """A statement and a message, with the features of their values."""
 
-    def list_change_features(self, values: tuple[range, range]) -> list[int]:
-        """Return the features that tell whether the message changes a value.
+    def list_change_features(self, values: tuple[range, range]) -> tuple[list[int], list[int]]:
+        """Return the features that tell whether the message changes a value, and whether it ends the statement.
 
-        values: the places of the tokens that are the former and the new value if it does.
+        values: the places of the tokens that are the former and the new value if it changes one.
         """
-        return hash_features(f"change {one}" for one in self.list_names() | self._describe_values(*values))
+        names = self.list_names() | self._describe_values(*values)
+        return hash_features(f"change {one}" for one in names), hash_features(f"end {one}" for one in names)
 
     def list_pair_features(
         self, former: range, value: range, former_rank: tuple[int, float], value_rank: tuple[int, float]
@@ -88,12 +96,17 @@ class ValuePair(Pair):
         parts = frozenset(re.findall(r"[^\W\d_]{3,}", texts[0])) & frozenset(re.findall(r"[^\W\d_]{3,}", texts[1]))
         edge = [self.label(at) for at in (value[0] - 1, value[-1] + 1)]
         inside = "".join(f"{not one.is_content:d}" for one in (old[0], old[-1], new[0], new[-1]))
+        # What is beside the former value where the message names it, as in "not Fridays".
+        named = next((at for at, one in enumerate(self.new) if one.stem == old[0].stem and at not in value), -1)
+        denied = [self.label(at) if named >= 0 else "?" for at in (named - 1, named + len(old))]
+        side = "?" if named < 0 else "<" if named < value[0] else ">"
         names = (
             *(f"f{forms[0]}|{forms[1]}", f"F{forms[0] == forms[1]:d}{len(shapes)}", f"s{len(shapes)}{forms[0]}"),
             *(f"r{ranks}", f"l{levels[0]}", f"L{levels[1]}", f"m{levels[0]} {levels[1]}", f"x{is_related:d}"),
             *(f"b{beside}{forms[0]}|{forms[1]}", f"B{beside}", f"e{same}", f"p{bool(parts):d}{forms[0] == forms[1]:d}"),
             *(f"<{edge[0]}", f">{edge[1]}", f"<>{edge[0]} {edge[1]}", f"i{inside}", f"n{len(old)}{len(new)}"),
             *(f"d{abs(len(old) - len(new))}", f"o{new[0].text.casefold()}", f"c{new[-1].text.casefold()}"),
+            *(f"D{denied[0]}", f"E{denied[1]}", f"G{side}{denied[0]}", f"H{side}"),
             *(f"w{texts[1]}", f"u{forms[0]}{behind_old if behind_old == behind_new else '?'}"),
         )
         return hash_features(f"pair {one}" for one in names)
@@ -218,19 +231,28 @@ class ValuePair(Pair):
         return found
 
 
-def _list_part_intents(message: str, at: int) -> list[str]:
+def _list_part_intents(message: str, at: int) -> tuple[str, ...]:
     """Return the intent of the part of a message at a place, and how probable it is that it says what has changed."""
+    return next((names for start, end, names in _read_intents(message) if start <= at < end), ("none",))
+
+
+@lru_cache(maxsize=8)
+def _read_intents(message: str) -> list[tuple[int, int, tuple[str, ...]]]:
+    """Return the place of each part of a message, and the features of its intent."""
+    found: list[tuple[int, int, tuple[str, ...]]] = []
     done = 0
     for said in read_own_sentences(message):
         start = message.find(said.text, done)
-        if start < 0 or not start <= at <= start + len(said.text):
-            done = max(start, done)
+        if start < 0:
             continue
+        done = start
+        begin = start
         for part in find_parts(said.masked, said.mark):
-            if at < start + part.end:
-                changed, other = part.probabilities[_CHANGED], part.probabilities[_OTHER]
-                return [part.intent, f"p{int(changed * 5)}", f"o{int(other * 5)}", f"?{said.is_question:d}"]
-    return ["none"]
+            changed, other = part.probabilities[_CHANGED], part.probabilities[_OTHER]
+            names = (part.intent, f"p{int(changed * 5)}", f"o{int(other * 5)}", f"?{said.is_question:d}")
+            found.append((begin, start + part.end, names))
+            begin = start + part.end
+    return found
 
 
 def _list_near(at: int, length: int) -> Sequence[int]:
@@ -243,8 +265,13 @@ def _find_next(tokens: Sequence[Token], first: int, last: int) -> tuple[str, str
 
 
 def are_alike(old: str, new: str) -> bool:
-    """Whether a value may take another one's place: a plain word takes that of a plain word or a name only."""
+    """Whether a value may take another one's place: a plain word takes that of a plain word or a name only.
+
+    A day takes no name's place.
+    """
     former, value = (_find_kind(text.casefold(), tokenize(text)[0].form) for text in (old, new))
+    if value == "day" and former == "C":
+        return False
     return former == value or value not in ("w", "opposite") or former in ("w", "C", "opposite")
 
 
@@ -279,8 +306,9 @@ def find_change(statement: str, message: str, *, is_reply: bool) -> FoundChange:
     """Return how probable it is that a message gives a statement another value, and which values these would be."""
     pair = ValuePair(statement, message, is_reply=is_reply)
     former, value = find_values(pair)
-    _, probability = MODEL.list_probabilities(pair.list_change_features((former, value)))
-    return FoundChange(probability, _locate(pair.old, former), _locate(pair.new, value))
+    change, end = pair.list_change_features((former, value))
+    (_, probability), (_, ended) = MODEL.list_probabilities(change), MODEL.list_probabilities(end)
+    return FoundChange(probability, _locate(pair.old, former), _locate(pair.new, value), ended)
 
 
 def is_improbable(statement: str, message: str, *, is_reply: bool) -> bool:

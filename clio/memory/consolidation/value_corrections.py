@@ -90,6 +90,7 @@ def read_value_corrections(text: str) -> list[str]:
     sentences += [
         f"{one}. {other}"
         for one, other in pairwise(sentences)
+        if is_order(other.split(" ", 1)[0]) is not True  # "Ola left. Update CODEOWNERS"
         if read_said_words(one).is_corrected or any(map(denial.match, (one, other))) or word_tables().ended.search(one)
     ]
     own = [said.text for said in read_own_sentences(text, MAX_SENTENCE)]
