@@ -254,7 +254,8 @@ def _align_words(mine: Words, theirs: Words, *, is_denial: bool = False) -> Valu
     new, gone, is_trimmed = _trim_phrases(new, gone)
     if (is_trimmed or not denied) and not may_replace(new, gone):
         return None
-    if new[0].text.casefold() in DAYS and gone[0].form == "proper" and gone[0].text.casefold() not in DAYS:
+    is_day, was_day = (words[0].text.casefold().rstrip("s") in DAYS for words in (new, gone))
+    if is_day and gone[0].form == "proper" and not was_day:
         return None  # "Ola is our release manager", "Ola left on Friday"
     is_subject = gone[0] is mine.words[0] and gone[0].form == "proper"
     has_subject = len(new) < len(theirs.words)
