@@ -52,7 +52,7 @@ def restate_values(
 ) -> list[Replaced]:
     """Replace the value that a message gives beside anything else it says; see `value_changes`.
 
-    If it gives none, a memory is archived that no longer holds by what the message says: "the nightly job is gone".
+    If it gives none, a memory is archived that no longer holds by what the message says: "das VPN ist abgeschafft".
 
     Args:
         before: the messages before, the last of the user's may have stated what it corrects.
