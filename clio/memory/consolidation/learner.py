@@ -88,7 +88,7 @@ _WITHDRAWALS = english_rules("withdrawals")
 _MAY_LIFT = _WITHDRAWALS.pattern("sign")
 """The same for messages that take something back."""
 _UNTIL = _EN.pattern("until")
-_SURE = 0.99
+_SURE = 0.998
 """Least probability of a lasting wish that is saved without a question, although its grammar is doubtful."""
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a1-\u30fa]{2,}|[\u3400-\u9fff]")
 _MAX_RESTATING = 2_500

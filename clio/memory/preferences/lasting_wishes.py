@@ -23,8 +23,10 @@ from clio.memory.preferences.stated_preferences import (
     LIKED,
     NEVER,
     Kind,
+    Sentence,
     StatedPreference,
     list_about_user,
+    phrase_opinion,
 )
 
 SAVED, SAVED_BESIDE, SAVED_IN_LONG, ASKED = 0.9, 0.5, 0.95, 0.8
@@ -102,6 +104,9 @@ def find_wishes(
             if not content:
                 continue
             kind, score = _KINDS[part.intent]
+            opinion = phrase_opinion(Sentence(text=content, masked=content)) if kind != "rule" else None
+            if opinion is not None:
+                kind, content, score = opinion.kind, opinion.content, opinion.score or score
             statement = StatedPreference(
                 kind=kind,
                 content=" ".join(content.split()),

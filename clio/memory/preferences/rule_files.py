@@ -1,8 +1,8 @@
 """Load the rules by which statements are read (`languages/<code>.json`), and decide by them.
 
 The file of English has sections, because its grammar is read by several modules: word lists, maps and regular
-expressions by name (`RuleSection`). The rules that use them are in `en_limits.json` and `en_preferences.json`. The
-files of the other languages are read by `foreign_statements`.
+expressions by name (`RuleSection`). The rules for limits that use them are in `en_limits.json`. The files of the other
+languages are read by `foreign_statements`.
 
 A regular expression is a string, or is divided so that each alternative is easy to find and to add:
 

@@ -1,31 +1,23 @@
-"""Find rules, likes, dislikes, complaints and "remember that …" in a user's message by rules, without a model.
+"""Find rules, likes, dislikes, complaints and "remember that …" in a user's message, without a language model.
 
 Precision comes before recall. A sentence counts if it begins with an order or an opinion. It does not count if it only
 refers to something ("don't do that"), asks, quotes, reports about others, or is meant for now. If a rule could be meant
 for the current task only, `certain` is false and the user is asked. English only.
 
-The rules are in `languages/en_preferences.json`; this module divides a sentence into the parts that they are about, and
-finds facts to remember.
+Patterns find where an order or opinion begins and what it is about; the classifier of `intents` decides whether an
+opinion lasts. The patterns are in the section "preferences" of `languages/en.json`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct, structs
 
+from clio.memory.preferences.intents import INTENTS, LASTING, classify
 from clio.memory.preferences.own_sentences import FILLER, WrittenSentence, read_own_sentences, strip_asides
-from clio.memory.preferences.rule_files import (
-    ConditionReader,
-    Conditions,
-    Definition,
-    Node,
-    RuleList,
-    RuleSection,
-    english_rules,
-    load_rule_file,
-)
+from clio.memory.preferences.rule_files import english_rules, load_rule_file
 from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.text.lazy_regex import LazyRegex
 
@@ -106,9 +98,7 @@ def is_order(word: str) -> bool | None:
 
 
 Kind = Literal["rule", "preference", "dislike", "praise", "complaint", "fact"]
-NEVER, LIKED, DISLIKED = 0.5, 9.0, 2.5
-SCORES = {"never": NEVER, "always": 10.0, "liked": LIKED, "disliked": DISLIKED, "hated": 2.0}
-"""By the names that the rules use for them."""
+NEVER, ALWAYS, LIKED, DISLIKED, HATED = 0.5, 10.0, 9.0, 2.5, 2.0
 
 
 class StatedPreference(Struct, frozen=True, kw_only=True):
@@ -140,7 +130,7 @@ class Sentence(Struct, frozen=True, kw_only=True):
         sure: whether a statement found in it may be certain.
         standing: it contains words such as "from now on".
         scoped: it is limited to certain work by words such as "when writing tests".
-        beside_rule: an earlier sentence of the message is a lasting rule, so that a liking is meant to last too.
+        beside_rule: it is beside a lasting rule or another opinion, so that a liking is meant to last too.
     """
 
     text: str
@@ -199,156 +189,34 @@ def lower_first_letter(text: str) -> str:
     return text if is_name else text[:1].lower() + text[1:]
 
 
-class StatementRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One rule for a liking, a dislike, an order or an opinion about answers, or several of one form.
-
-    Attributes:
-        example: a message that states this.
-        when: regular expression for the beginning of a text.
-        of: the text; "line" is the sentence without words such as "please" at its end.
-        needs, unless: conditions; see `rule_files`.
-        kind, score: of the statement.
-        content: what is stored, with names of texts in braces.
-        certain: conditions on which it is saved at once; None: the user is always asked.
-        rules: tried in order if this rule applies, which states nothing itself then.
-    """
-
-    example: str = ""
-    when: Node = ""
-    of: str = "line"
-    needs: Conditions = ()
-    unless: Conditions = ()
-    kind: Kind = "rule"
-    score: Literal["never", "always", "liked", "disliked", "hated"] = "liked"
-    content: str = ""
-    certain: Conditions | None = None
-    rules: "tuple[StatementRule, ...]" = ()
-
-
-class PreferenceRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of `en_preferences.json`: patterns, named conditions, and groups of rules in the order of trial."""
-
-    section: RuleSection
-    conditions: dict[str, Definition]
-    groups: dict[str, tuple[StatementRule, ...]]
-
-
-@cache
-def load_preference_rules() -> PreferenceRules:
-    """Return the rules, with the words and patterns of the section of `en.json`; "{talk}" is any key of that map."""
-    rules = load_rule_file("en_preferences", PreferenceRules)
-    keys = {name: tuple(words) for name, words in _EN.maps.items()}
-    parts = {**_EN.parts, **_EN.patterns, **keys, **rules.section.patterns}
-    section = structs.replace(rules.section, parts=parts, words=_EN.words, flags=_EN.flags)
-    return structs.replace(rules, section=section)
-
-
 _CHANGED_NOW = _EN.pattern("changed_now")
-"""A "now" that announces a changed preference."""
 _OUR_OUTPUT = _EN.pattern("our_output")
-_OUTPUTS = _EN.word_set("manners") | _EN.word_set("outputs")
+_MANNERS = _EN.word_set("manners")
+_OUTPUTS = _MANNERS | _EN.word_set("outputs")
 """What clio itself writes, of which "the terse answers" means all, and not certain ones."""
-
-
-class _Reading:
-    """A sentence and the texts that rules are about; those named in `_TEXTS` depend on where the last match ended."""
-
-    def __init__(self, sentence: Sentence, end: int, named: Mapping[str, str]) -> None:
-        self.subject = sentence
-        self.end = end
-        self._named = named
-        self._texts: dict[str, Sentence] = {}
-
-    def __getitem__(self, name: str, /) -> str:
-        return self._named[name] if name in self._named else self.find(name).masked
-
-    def find(self, name: str) -> Sentence:
-        """Return the part of the sentence with a name."""
-        if name not in self._texts:
-            self._texts[name] = _TEXTS[name](self)
-        return self._texts[name]
-
-    def divide(self, found: re.Match[str]) -> "_Reading":
-        """Return the same sentence with the named groups of a match, and with the texts after it."""
-        groups = {name: text or "" for name, text in found.groupdict().items()}
-        return _Reading(self.subject, found.end(), {**self._named, **groups})
-
-    def fill(self, content: str) -> str:
-        """Return the content of a rule with texts in place of their names in braces."""
-        filled = re.sub(r"\{(\w+)\}", lambda name: self._write(name[1]), content)
-        return lower_first_letter(filled) if content in ("{line}", "{predicate}", "{order}") else filled
-
-    def _write(self, name: str) -> str:
-        if name in self._named:
-            return _EN.maps[name][self._named[name].lower()] if self._named[name] else ""
-        # "when you guess" for "it when you guess"
-        return re.sub(r"^it (?=(?:when|how|that)\b)", "", self.find(name).text, flags=re.I)
-
-
-def _without_change(rest: Sentence) -> Sentence:
-    change = _CHANGED_NOW.search(rest.masked)
-    return rest.replace(change.start(), change.end(), "") if change else rest
-
-
-def _without_article(thing: Sentence) -> Sentence:
-    output = _OUR_OUTPUT.match(thing.masked)
-    is_general = output is not None and output["thing"].lower() in _OUTPUTS
-    return _without_first_word(thing) if is_general else thing
-
-
-def _without_first_word(part: Sentence) -> Sentence:
-    return part.after(len(part.masked.partition(" ")[0]))
-
-
-_TEXTS: dict[str, Callable[[_Reading], Sentence]] = {
-    "sentence": lambda reading: reading.subject,
-    "line": lambda reading: reading.subject.without_tail(TAIL),
-    "predicate": lambda reading: _without_first_word(reading.find("line")),
-    "behind": lambda reading: reading.subject.after(reading.end),
-    "rest": lambda reading: reading.find("line").after(reading.end),
-    "more": lambda reading: _without_first_word(reading.find("rest")),
-    "object": lambda reading: _without_change(reading.find("rest")),
-    "liked": lambda reading: _without_article(reading.find("object")),
-    "order": lambda reading: reading.find("rest").without_tail(STANDING_END).without_tail(TAIL),
-    "order_verb": lambda reading: reading.find("order").before(len(reading["order"].partition(" ")[0])),
-    "order_rest": lambda reading: _without_first_word(reading.find("order")),
+_HERE = _EN.pattern("here")
+_REACTIONS: tuple[tuple[LazyRegex, Kind, float], ...] = (
+    (_EN.pattern("complaint"), "complaint", HATED),
+    (_EN.pattern("praise"), "praise", LIKED),
+)
+_REACTION_WORDS = {
+    "talk": _EN.maps["talk"],
+    "good": _EN.maps["good"],
+    "things": _EN.maps["things"],
+    "deeds": _EN.maps["deeds"],
 }
-"""The sentence; without words such as "please" at its end; without its first word; what is behind the match with and
-without the end, and that without its first word; moreover without a "now" that announces a change; moreover without the
-article of what clio writes; what is behind the match without "from now on", its first word and the others."""
+"""By group of `_REACTIONS`, the words that may match it, and what they say about answers."""
 
 
-@cache
-def _reader() -> ConditionReader:
-    rules = load_preference_rules()
-    properties: dict[str, Callable[[Sentence], bool]] = {
-        "sure": lambda sentence: sentence.sure,
-        "standing": lambda sentence: sentence.standing,
-        "scoped": lambda sentence: sentence.scoped,
-        "beside rule": lambda sentence: sentence.beside_rule,
-    }
-    tests: dict[str, Callable[[str], bool]] = {
-        "is order": lambda text: is_order(text) is True,
-        "is unknown": lambda text: is_order(text) is None,
-        "is no verb": lambda text: is_order(text) is False,
-        "is pointing": is_pointing,
-    }
-    return ConditionReader(rules.section, properties, tests, rules.conditions)
-
-
-@cache
-def _get_rules(group: str) -> RuleList[StatementRule]:
-    return RuleList(load_preference_rules().groups[group], _reader())
-
-
-def _find_by_rules(group: str, part: Sentence) -> StatedPreference | None:
-    """Return what a sentence states by the first rule of a group that applies, or None."""
-    found = _get_rules(group).find(_Reading(part, 0, {}))
-    if found is None:
-        return None
-    rule, reading = found
-    certain = rule.certain is not None and _reader().read(rule.certain)(reading)
-    return make_stated(rule.kind, reading.fill(rule.content), SCORES[rule.score], certain=certain)
+def _find_reaction(whole: Sentence) -> StatedPreference | None:
+    """Return what a reaction to an answer says about all answers, or None: "too verbose", "nice and short"."""
+    for reaction, kind, score in _REACTIONS:
+        if found := reaction.match(whole.masked):
+            for group, words in _REACTION_WORDS.items():
+                content = words.get((found.groupdict().get(group) or "").lower())
+                if content is not None:
+                    return make_stated(kind, content, score, certain=True)
+    return None
 
 
 _SUBJECT = _EN.pattern("subject")
@@ -370,10 +238,61 @@ def order(part: Sentence) -> StatedPreference | None:
         general = not scope["when"] or (scope["who"] and scope["when"].lower() != "if")
         part = part.after(scope.end(), scoped=True, sure=part.sure and bool(general))
     part = _strip_standing(part)
-    noticed = _find_by_rules("orders", part)
+    noticed = _find_order(part)
     if noticed is None:
         return None
     return structs.replace(noticed, content=lower_first_letter(prefix) + noticed.content, scenario=scenario)
+
+
+_ORDER = _EN.pattern("order")
+_STOP = _EN.pattern("stop_order")
+_NO_THING = _EN.pattern("no_thing")
+_NO_ORDER = _EN.pattern("no_order")
+_STATE = _EN.pattern("state")
+_ASK_AGAIN = _EN.pattern("ask_again")
+_AGAIN_END = _EN.pattern("again_end")
+_IN_THIS = _EN.pattern("in_this")
+_DEFINITE = _EN.pattern("one_or_more")
+_BEHAVIOUR, _MANNER = _EN.word_set("behaviour"), _EN.word_set("manner")
+"""Verbs of orders that may be about the program of the task, and verbs of orders that are about how clio works."""
+
+
+def _find_order(part: Sentence) -> StatedPreference | None:
+    """Return "never …", "always …", "stop …", "no …", or an order after words such as "from now on", or None."""
+    line = part.without_tail(TAIL)
+    if stop := _STOP.match(line.masked):
+        rest = line.masked[stop.end() :].strip()
+        if (rest and is_pointing(rest)) or NOW.search(rest) or _HERE.search(rest):
+            return None
+        return make_stated("rule", lower_first_letter(line.text), NEVER, certain=part.sure)
+    if (thing := _NO_THING.match(line.masked)) and thing["thing"].lower() in _MANNERS:
+        return make_stated("rule", lower_first_letter(line.text), NEVER, certain=False)
+    found = _ORDER.match(part.masked)
+    if found is None and not part.standing:
+        return None
+    start = found.end() if found else 0
+    order = line.after(start).without_tail(STANDING_END).without_tail(TAIL)
+    verb, _, rest = order.masked.partition(" ")
+    known = is_order(verb)
+    if known is False or NOW.search(order.masked) or _NO_ORDER.match(order.masked):
+        return None
+    if known is None and (not found or not rest or _STATE.search(order.masked)):
+        return None
+    if rest and not part.scoped and is_pointing(rest):
+        return None
+    certain = part.sure and known is True and verb.lower() not in _BEHAVIOUR and not _HERE.search(rest)
+    if found is None:
+        return make_stated("rule", lower_first_letter(order.text), ALWAYS, certain=certain)
+    if found["always"]:
+        return make_stated("rule", f"always {order.text}", ALWAYS, certain=certain)
+    if _ASK_AGAIN.match(order.masked):
+        return None
+    behind = part.masked[start:]
+    if found["never"] or part.standing or _AGAIN_END.search(behind):
+        return make_stated("rule", f"never {order.text}", NEVER, certain=certain)
+    if (verb.lower() in _MANNER and not _DEFINITE.search(behind)) or _IN_THIS.search(behind):
+        return make_stated("rule", f"don't {order.text}", NEVER, certain=False)
+    return None
 
 
 def _strip_standing(part: Sentence) -> Sentence:
@@ -397,6 +316,7 @@ def _strip_standing(part: Sentence) -> Sentence:
     return part
 
 
+_POINTED = _EN.pattern("pointed")
 _PREFER_IN_PROJECT = _EN.pattern("prefer_in_project")
 _PREFERRED = _EN.pattern("preferred")
 _PROJECT_LEAD = _EN.pattern("project_lead")
@@ -410,7 +330,92 @@ _MOST_WORDS = 8
 def taste(part: Sentence) -> StatedPreference | None:
     """Return the liking or dislike that a sentence begins with, or None."""
     part = part.without_tail(STANDING_END)
-    return _prefers_in_project(part) or _find_by_rules("tastes", part)
+    return _prefers_in_project(part) or _find_opinion(part) or _find_habit(part)
+
+
+ASKED, ASKED_BESIDE, SAVED = 0.55, 0.3, 0.7
+"""Least probability that an opinion lasts: to ask about it, to ask beside a rule or another opinion, and to save it."""
+_OPINION = _EN.pattern("opinion")
+_BARE_OPINION = _EN.pattern("bare_opinion")
+_GENERAL = _EN.pattern("general")
+_SEVERAL = _EN.pattern("several")
+_HABIT = _EN.pattern("habit")
+_NO_HABITS = _EN.word_set("no_habits")
+_CHOICE = _EN.pattern("choice")
+
+
+def phrase_opinion(opinion: Sentence) -> StatedPreference | None:
+    """Return the liking or dislike that a text begins with, or None: "I prefer …", "not a fan of …".
+
+    Whether it lasts is not judged; it is certain where its grammar leaves that open to nothing but its words.
+    """
+    line = opinion.without_tail(TAIL)
+    found = _OPINION.match(line.masked)
+    if found is None or (not found["i"] and FINITE.search(line.masked)):
+        return None
+    if found["would"] and not found["prefer"] and not (found["rather"] and " than " in line.masked):
+        return None  # "I'd like to see the diff"
+    thing = line.after(found.end())
+    if change := _CHANGED_NOW.search(thing.masked):
+        thing = thing.replace(change.start(), change.end(), "")
+    if not thing.masked or is_pointing(thing.masked) or NOW.search(thing.masked) or _HERE.search(thing.masked):
+        return None
+    if found["prefer"]:
+        is_clear = not found["would"] or _GENERAL.search(opinion.masked, found.end()) is not None
+        return make_stated("preference", f"prefer {thing.text}", LIKED, certain=is_clear)
+    if found["rather"]:
+        return make_stated("preference", f"rather {thing.text}", LIKED, certain=False)
+    if found["unwanted"]:
+        return make_stated("dislike", f"don't want {thing.text}", HATED, certain=True)
+    output = _OUR_OUTPUT.match(thing.masked)
+    if output and output["thing"].lower() in _OUTPUTS:
+        thing = thing.after(len(thing.masked.partition(" ")[0]))  # "terse answers" for "the terse answers"
+    text = re.sub(
+        r"^it (?=(?:when|how|that)\b)", "", thing.text, flags=re.I
+    )  # "when you guess" for "it when you guess"
+    if found["dislike"]:
+        return make_stated("dislike", text, HATED if found["hate"] else DISLIKED, certain=True)
+    # "I like static typing" may be a remark.
+    return make_stated("preference", text, LIKED, certain=_SEVERAL.fullmatch(thing.masked) is not None)
+
+
+def _find_opinion(part: Sentence) -> StatedPreference | None:
+    """Return the liking or dislike that a sentence begins with, if the classifier finds that it lasts."""
+    opinion = phrase_opinion(part)
+    if opinion is None:
+        return None
+    probabilities = classify(_CHANGED_NOW.sub("", part.without_tail(TAIL).masked))
+    lasting = sum(probabilities[INTENTS.index(one)] for one in LASTING)
+    if lasting < (ASKED_BESIDE if part.beside_rule else ASKED):
+        return None
+    is_clear = opinion.certain and lasting >= SAVED
+    return structs.replace(opinion, certain=part.sure and (is_clear or part.beside_rule))
+
+
+def _find_habit(part: Sentence) -> StatedPreference | None:
+    """Return what the user or the team always or never does, which is asked about: "I always write tests first"."""
+    line = part.without_tail(TAIL)
+    found = _HABIT.match(line.masked)
+    if found is None or is_order(found["verb"]) is not True or found["verb"].lower() in _NO_HABITS:
+        return None
+    rest = line.masked[found.end() :].strip()
+    if is_pointing(rest) or NOW.search(rest) or _HERE.search(rest) or _POINTED.search(rest):
+        return None
+    if found["we"]:
+        score = NEVER if found["we"].lower() == "never" else ALWAYS
+        return make_stated("rule", lower_first_letter(line.text), score, certain=False)
+    return make_stated("preference", lower_first_letter(line.text[2:]), LIKED, certain=False)
+
+
+def _find_choice(part: Sentence) -> StatedPreference | None:
+    """Return the choice of one of two named things, or None: "use httpx instead of requests"."""
+    line = part.without_tail(TAIL)
+    found = _CHOICE.match(line.masked)
+    if found is None or NOW.search(line.masked) or _HERE.search(line.masked):
+        return None
+    if is_pointing(found["this"]) or is_pointing(found["that"]):
+        return None
+    return make_stated("preference", lower_first_letter(line.text), LIKED, certain=part.sure)
 
 
 def _prefers_in_project(part: Sentence) -> StatedPreference | None:
@@ -444,7 +449,7 @@ def _prefers_in_project(part: Sentence) -> StatedPreference | None:
 
 MAX_NOTICED = 8
 """Maximum number of statements in one message; a message with more is a document."""
-_RULES = (order, taste, partial(_find_by_rules, "swaps"))
+_RULES = (order, taste, _find_choice)
 _ONE_THING = _EN.pattern("one_thing")
 """Rules about "the …", which may concern only the task named before them."""
 _TURN = _EN.pattern("turn")
@@ -505,13 +510,13 @@ def _read_sentence(
             whole = whole.before(asked.start())
     if said.is_question and not ASKED_TO_STOP.match(whole.masked):
         return
-    style = _find_by_rules("styles", whole)
+    style = _find_reaction(whole)
     if style is not None:
         yield style
         return
     asked = _ASKED.match(whole.masked) or _ASKED_BY_LABEL.match(whole.masked)
     told = whole.after(asked.end()) if asked else _without_lead(whole)
-    opinions = _reword_opinions(told) or _split_opinions(told)
+    opinions = _split_opinions(told)
     if opinions:
         found = [_read_opinion(opinions[0], part, is_first=not number) for number, part in enumerate(opinions)]
         noticed = [one for one in found if one is not None]
@@ -545,8 +550,6 @@ def _without_lead(whole: Sentence) -> Sentence:
     return whole.after(lead.end()) if lead else whole
 
 
-_OPINION = _EN.pattern("opinion")
-_BARE_OPINION = _EN.pattern("bare_opinion")
 _RATHER_HAVE = _EN.pattern("rather_have")
 """A wish that is a preference beside a limit; alone it is about the current task."""
 _ORDER_START = _EN.pattern("order_start")
@@ -554,58 +557,6 @@ _PRAISED = _EN.pattern("praised")
 _THEN_OPINION = _EN.pattern("then_opinion")
 _NEXT_OPINION = _EN.pattern("next_opinion")
 _EXCEPTION = _EN.pattern("exception")
-
-
-_OPINION_WORDS = _EN.pattern("opinion_words")
-_OPINION_PARTS = _EN.pattern("opinion_parts")
-_OPINION_CHATTER = _EN.pattern("opinion_chatter")
-_LOOSE_END = LazyRegex(r"\s+(?:th(?:o|ough)|tbh|lol|generally|in general|please|pls)$", re.I)
-_ACCEPTED = _EN.pattern("accepted")
-"""What is allowed beside a dislike: "docstrings are ok"."""
-_OPINIONS = tuple((_EN.make_regex(wording), meaning) for wording, meaning in _EN.maps["opinions"].items())
-_CONTRASTS = tuple((_EN.make_regex(wording), meaning) for wording, meaning in _EN.maps["contrasts"].items())
-
-
-def _reword_opinions(whole: Sentence) -> list[Sentence]:
-    """Return the opinions of a sentence, each in a form that the rules read; empty if it has other parts.
-
-    "unittest i dislike, pytest is what i like" becomes "i dislike unittest" and "i like pytest".
-    """
-    if not _OPINION_WORDS.search(whole.masked):
-        return []
-    parts: list[Sentence] = []
-    start, has_changed = 0, False
-    for stop, after in [*(turn.span() for turn in _OPINION_PARTS.finditer(whole.masked)), (len(whole.masked),) * 2]:
-        part = whole.before(stop).after(start).without_tail(TAIL).without_tail(_LOOSE_END)
-        start = after
-        if parts and _OPINION_CHATTER.fullmatch(part.masked):
-            continue
-        if parts and (accepted := _ACCEPTED.fullmatch(part.masked)):
-            end = len(parts[-1].text)
-            parts[-1] = parts[-1].replace(end, end, f", but not {part.text[: accepted.end('thing')]}")
-            continue
-        reworded = _reword_opinion(part, (*_OPINIONS, *_CONTRASTS) if parts else _OPINIONS)
-        if reworded is None and _BARE_OPINION.match(part.masked):
-            part = part.replace(0, 0, "i ")
-        if reworded is None and not _OPINION.match(part.masked):
-            return []
-        has_changed = has_changed or reworded is not None
-        parts.append(reworded or part)
-    return parts if has_changed else []
-
-
-def _reword_opinion(part: Sentence, wordings: Sequence[tuple[LazyRegex, str]]) -> Sentence | None:
-    for wording, meaning in wordings:
-        found = wording.fullmatch(part.masked)
-        # A verb is followed by something; "returns" at the end is a noun, as in "early returns".
-        if found and not FINITE.search(found["thing"].rpartition(" ")[0]) and not NOW.search(part.masked):
-            spans = {name: found.span(name) for name in found.groupdict()}
-            text, masked = (
-                meaning.format(**{name: one[slice(*span)] for name, span in spans.items()})
-                for one in (part.text, part.masked)
-            )
-            return structs.replace(part, text=text, masked=masked)
-    return None
 
 
 def _split_opinions(whole: Sentence) -> list[Sentence]:
@@ -651,7 +602,8 @@ def _read_opinion(liked: Sentence, part: Sentence, *, is_first: bool) -> StatedP
     """Return what one part of a sentence of opinions and limits states."""
     if (wish := _RATHER_HAVE.match(part.masked)) is not None:
         part = part.replace(0, wish.end(), "i prefer ")
-    noticed = first(part if is_first else _resolve_pronoun(liked, part), _RULES)
+    part = structs.replace(part if is_first else _resolve_pronoun(liked, part), beside_rule=True)
+    noticed = first(part, _RULES)
     return noticed if noticed is not None else _exception(liked, part)
 
 
@@ -786,7 +738,7 @@ def _fact(whole: Sentence, said: WrittenSentence, *, is_alone: bool) -> StatedPr
     if demanded is not None:
         return None if label and label["note"] and demanded.kind == "rule" else demanded  # read as a limit
     if to and not found["that"] and is_order(inner.masked.partition(" ")[0]) and _EACH_TIME.search(inner.masked):
-        return make_stated("rule", f"always {inner.text}", SCORES["always"], certain=not NOW.search(inner.masked))
+        return make_stated("rule", f"always {inner.text}", ALWAYS, certain=not NOW.search(inner.masked))
     # "the port is 9090 now" is a change that lasts.
     is_lasting = found["that"] or found["colon"] or _CLAUSE.match(rest.masked)
     timeless = _LASTING_NOW.sub("", rest.masked) if is_lasting else rest.masked

@@ -1,33 +1,52 @@
 """Statements in loose grammar: opinions, limits for a session, orders that end with "ok?", requests without "that"."""
 
+import asyncio
+
 import pytest
 
 from clio.memory.preferences.foreign_statements import list_foreign_texts, read_statements
 from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.stated_preferences import find_preferences
+from clio.text.scoring import HARD_LIMIT_SCORE
+from tests.support.chat_server import text as chat_text
+from tests.turns.conftest import MakeHarness, make_harness
+
+__all__ = ["make_harness"]
 
 
 @pytest.mark.parametrize(
-    ("text", "stated"),
+    ("message", "liked", "disliked"),
     [
-        ("me likes early returns, nested ifs not so much", ["preference early returns", "dislike nested ifs"]),
-        ("not a fan of lodash, plain js is what i like", ["dislike lodash", "preference plain js"]),
-        ("comments in tests annoy me, docstrings are ok tho", ["dislike comments in tests, but not docstrings"]),
-        (
-            "my fav test runner is pytest, unittest i dislike",
-            ["preference prefer pytest as test runner", "dislike unittest"],
-        ),
-        ("long functions drive me nuts", ["dislike long functions"]),
-        ("trailing whitespace gets on my nerves", ["dislike trailing whitespace"]),
-        ("my pet peeve is magic numbers", ["dislike magic numbers"]),
-        ("tabs i hate", ["dislike tabs"]),
-        ("on second thought, i prefer spaces", ["preference prefer spaces"]),
+        ("me likes early returns, nested ifs not so much", ["early returns"], ["nested ifs not so much"]),
+        ("not a fan of lodash, plain js is what i like", ["plain js"], ["lodash"]),
+        ("comments in tests annoy me, docstrings are ok tho", ["docstrings are ok"], ["comments in tests"]),
+        ("my fav test runner is pytest, unittest i dislike", ["test runner is pytest"], ["unittest i dislike"]),
+        ("long functions drive me nuts", [], ["long functions"]),
+        ("trailing whitespace gets on my nerves", [], ["trailing whitespace"]),
+        ("my pet peeve is magic numbers", [], ["magic numbers"]),
+        ("tabs i hate", [], ["tabs"]),
+        ("on second thought, i prefer spaces", ["prefer spaces"], []),
     ],
 )
-def test_an_opinion_in_loose_grammar_is_read(text: str, stated: list[str]) -> None:
-    found = find_preferences(text)
-    assert [f"{one.kind} {one.content}" for one in found] == stated
-    assert all(one.certain for one in found)
+def test_an_opinion_in_loose_grammar_is_saved(
+    make_harness: MakeHarness, message: str, liked: list[str], disliked: list[str]
+) -> None:
+    """A sentence whose parts are not told apart is saved as written, with what is disliked in its own words."""
+    harness = make_harness([chat_text("Ok.")])
+
+    async def run() -> None:
+        await harness.turn(message)
+        saved = {one.record.content: one.record.score or 0 for one in harness.app.memory.preferences.all()}
+        is_divided = len(saved) == len(liked) + len(disliked)
+        for thing in (*liked, *disliked):
+            score = next(score for content, score in saved.items() if thing in content)
+            assert score > HARD_LIMIT_SCORE
+            assert (score > 5) is (thing in liked) or not is_divided
+        assert is_divided or len(saved) == 1
+        assert not harness.app.memory.held_limits
+        await harness.app.close()
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize(

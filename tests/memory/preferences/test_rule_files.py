@@ -1,7 +1,6 @@
 """The English rules in `languages/en.json`: each rule is valid and used, and each rule that a module uses exists.
 
-For `en_limits.json` and `en_preferences.json`, which use some of them, see `test_limit_rules` and
-`test_preference_rules`.
+For `en_limits.json`, which uses some of them, see `test_limit_rules`.
 """
 
 import re
@@ -24,11 +23,10 @@ def used_names() -> set[tuple[str, str]]:
         text = path.read_text(encoding="utf-8")
         sections = dict(re.findall(r"""^(_[A-Z]+) = english_rules\("(\w+)"\)""", text, re.MULTILINE))
         found.update((sections[variable], name) for variable, name in USED.findall(text) if variable in sections)
-    for section in ("limits", "preferences"):
-        text = (MEMORY / "preferences" / "languages" / f"en_{section}.json").read_text(encoding="utf-8")
-        names = {*re.findall(r"\{([a-z][a-z_]*)\}", text), *re.findall(r'"(?:not )?\w+ in (\w+)"', text)}
-        rules = english_rules(section)
-        found.update((section, name) for name in names if name in {**rules.patterns, **rules.words, **rules.maps})
+    text = (MEMORY / "preferences" / "languages" / "en_limits.json").read_text(encoding="utf-8")
+    names = {*re.findall(r"\{([a-z][a-z_]*)\}", text), *re.findall(r'"(?:not )?\w+ in (\w+)"', text)}
+    rules = english_rules("limits")
+    found.update(("limits", name) for name in names if name in {**rules.patterns, **rules.words, **rules.maps})
     return found
 
 
