@@ -252,7 +252,7 @@ _STATE = _EN.pattern("state")
 _ASK_AGAIN = _EN.pattern("ask_again")
 _AGAIN_END = _EN.pattern("again_end")
 _IN_THIS = _EN.pattern("in_this")
-_DEFINITE = _EN.pattern("one_or_more")
+_DEFINITE = _EN.pattern("definite_thing")
 _BEHAVIOUR, _MANNER = _EN.word_set("behaviour"), _EN.word_set("manner")
 """Verbs of orders that may be about the program of the task, and verbs of orders that are about how clio works."""
 
@@ -347,7 +347,7 @@ _CHOICE = _EN.pattern("choice")
 def phrase_opinion(opinion: Sentence) -> StatedPreference | None:
     """Return the liking or dislike that a text begins with, or None: "I prefer …", "not a fan of …".
 
-    Whether it lasts is not judged; it is certain where its grammar leaves that open to nothing but its words.
+    Whether it lasts is for the caller to decide; `certain` is false if the grammar suggests a remark or a single case.
     """
     line = opinion.without_tail(TAIL)
     found = _OPINION.match(line.masked)
