@@ -338,7 +338,7 @@ ASKED, ASKED_BESIDE, SAVED = 0.55, 0.3, 0.7
 _OPINION = _EN.pattern("opinion")
 _BARE_OPINION = _EN.pattern("bare_opinion")
 _GENERAL = _EN.pattern("general")
-_SEVERAL = _EN.pattern("several")
+_GENERAL_THING = _EN.pattern("general_thing")
 _HABIT = _EN.pattern("habit")
 _NO_HABITS = _EN.word_set("no_habits")
 _CHOICE = _EN.pattern("choice")
@@ -376,7 +376,7 @@ def phrase_opinion(opinion: Sentence) -> StatedPreference | None:
     if found["dislike"]:
         return make_stated("dislike", text, HATED if found["hate"] else DISLIKED, certain=True)
     # "I like static typing" may be a remark.
-    return make_stated("preference", text, LIKED, certain=_SEVERAL.fullmatch(thing.masked) is not None)
+    return make_stated("preference", text, LIKED, certain=_GENERAL_THING.fullmatch(thing.masked) is not None)
 
 
 def _find_opinion(part: Sentence) -> StatedPreference | None:
