@@ -25,10 +25,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.memory.consolidation.value_corrections import find_corrected_value  # noqa: E402 the path must be set first
+from clio.memory.consolidation.value_changes import find_change  # noqa: E402 the path must be set first
 from clio.memory.statement_relation import relate_statements  # noqa: E402
 
 DATA = ROOT / "tests" / "memory" / "data"
+MADE = 0.7
+"""Probability from which on a change is made."""
 RELATIONS = ("supersedes", "different", "same")
 THINGS = ("billing", "mobile app", "Orion")
 """The things that the statements about properties are about."""
@@ -54,8 +56,8 @@ def main() -> None:
 
 def replaces(old: str, new: str) -> bool:
     """Whether a statement takes the place of an older one, as a memory of its own or as a correction."""
-    change = find_corrected_value(old, new)
-    return relate_statements(old, new) in ("supersedes", "same") or (change is not None and change.is_named)
+    is_changed = find_change(old, new, is_reply=False).probability >= MADE
+    return relate_statements(old, new) in ("supersedes", "same") or is_changed
 
 
 def measure_properties() -> None:

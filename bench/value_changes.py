@@ -178,7 +178,7 @@ def train() -> bytes:
     for fold in range(FOLDS):
         parts = (*values, *options)
         MODEL.use(_fit([row for at, rows in enumerate(parts) if at % len(pairs) % FOLDS != fold for row in rows]))
-        places |= {at: find_values(_make_pair(examples[at])) for at in range(fold, len(examples), FOLDS)}
+        places |= {at: find_values(_make_pair(examples[at]))[:2] for at in range(fold, len(examples), FOLDS)}
     rows = [row for part in (*values, *options) for row in part]
     for at, one in enumerate(examples):
         change, end = _make_pair(one).list_change_features(places[at])
@@ -187,7 +187,7 @@ def train() -> bytes:
             rows.append((end, one.ended, one.weight))
     for one in list_corrected(pairs):
         pair = _make_pair(one)
-        rows.append((pair.list_change_features(find_values(pair))[1], False, one.weight))
+        rows.append((pair.list_change_features(find_values(pair)[:2])[1], False, one.weight))
     return _fit(rows)
 
 
@@ -271,7 +271,7 @@ def main() -> None:
     if options.train:
         MODEL.path.write_bytes(weights := train())
         MODEL.use(weights)
-    for half in ("test", "endings test"):
+    for half in ("test", "endings test", "classes test"):
         measure(half, read_pairs(half), shows=options.wrong)
     for half in TESTS:
         measure(half, list(read_cases(half)), shows=options.wrong)

@@ -208,9 +208,7 @@ class WordTables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         clefts: words that move a value to the beginning: "8787 is what the relay uses".
         sources: phrases that say where the user knows it from, or when it happened.
         dropped_starts: the first words of clauses that say since when it is so.
-        limiting_starts: the first words of clauses that limit what a sentence says.
         doubts: searched anywhere; a sentence with one of them says nothing for certain.
-        past: searched in sentences that announce no change; they tell what was.
         leads, weak_leads, tails: words before and after a corrected value; weak ones correct nothing.
         signs, corrected: words that announce another value, or say that one was wrong, wherever they are.
         remarks: clauses about how the user learned of it.
@@ -238,10 +236,7 @@ class WordTables(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     clefts: WordSet
     sources: re.Pattern[str]
     dropped_starts: re.Pattern[str]
-    limiting_starts: re.Pattern[str]
     doubts: re.Pattern[str]
-    jokes: re.Pattern[str]
-    past: re.Pattern[str]
     leads: re.Pattern[str]
     weak_leads: re.Pattern[str]
     tails: re.Pattern[str]
@@ -314,7 +309,6 @@ class Word(Struct, frozen=True, kw_only=True):
         key: for comparison, without case and ending.
         form: what it looks like.
         unit: what the unit behind a number measures; `whole` ends behind it.
-        is_optional: whether it is in a remark such as "I was wrong about the port earlier", which may name anything.
         is_denied: whether the sentence says that this no longer holds.
     """
 
@@ -325,7 +319,6 @@ class Word(Struct, frozen=True, kw_only=True):
     form: Form
     unit: str = ""
     whole: int = 0
-    is_optional: bool = False
     is_denied: bool = False
 
 
@@ -338,11 +331,7 @@ class Words(Struct, frozen=True, kw_only=True):
         moods: whether the statement permits, demands, or is about the past.
         is_cleft: whether a word such as "what" or "by" tells that the value is not where it would be.
         has_noun: whether a noun such as "name" or "owner" tells which part is the value.
-        is_signed: whether a sentence announces another value.
-        is_change: whether it has a word of change, such as "switched to".
         is_corrected: whether it says that the former value was wrong.
-        first: its first word behind an introduction.
-        plain: the sentence with spaces in place of introduction, ending, and words that announce another value.
     """
 
     text: str
@@ -352,11 +341,7 @@ class Words(Struct, frozen=True, kw_only=True):
     moods: frozenset[str]
     is_cleft: bool = False
     has_noun: bool = False
-    is_signed: bool = False
-    is_change: bool = False
     is_corrected: bool = False
-    first: str = ""
-    plain: str = ""
 
 
 def _blank(found: re.Match[str]) -> str:
@@ -419,23 +404,33 @@ def read_said_words(sentence: str) -> Words:
         is_sign = sign is not None and sign.start() < lead.end() and not word_tables().denials.fullmatch(sign[0])
         is_corrected = is_corrected or is_sign or word_tables().leads.search(lead[0]) is not None
         text = f"{' ' * lead.end()}{text[lead.end() :]}"
-    return _read_said(sentence, text, is_corrected, ())
-
-
-@lru_cache(maxsize=256)
-def read_denial(sentence: str, ignored: str = "") -> Words | None:
-    """Return the words of a sentence that denies one value and gives another: "Mondays, not Fridays". Cached.
-
-    None for any other sentence. ignored: a word that denies nothing here, as "no" in "os testes rodam no Jenkins".
-    """
-    whole, _ = _strip_tail(sentence)
-    lead = word_tables().lead.match(whole)
-    # "No, no es 7001 sino 7002" begins with a negation that is no introduction.
-    for start in dict.fromkeys((lead.end() if lead else 0, 0)):
-        text, denied = _find_denied(f"{' ' * start}{whole[start:]}", ignored)
-        if denied:
-            return _read_said(sentence, text, True, denied)
-    return None
+    tables = word_tables()
+    text = tables.sources.sub(_blank, text)
+    for start, end in split_clauses(text):
+        clause = text[start:end]
+        if end < len(text) and tables.dropped_starts.match(clause.lstrip()):
+            text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    denied = [(found.end(), _end_of_clause(text, found.end())) for found in tables.denied.finditer(text)] + [
+        (_start_of_clause(text, found.start()), found.start()) for found in tables.denied_before.finditer(text)
+    ]
+    clauses = split_clauses(text)
+    ended = [span for span in clauses if tables.ended.search(text[slice(*span)])] if len(clauses) > 1 else []
+    denied += ended
+    has_remark = any(tables.remarks.match(text[slice(*span)].lstrip()) for span in clauses)
+    is_corrected = is_corrected or has_remark or bool(denied) or tables.corrected.search(text) is not None
+    text = tables.fillers_cjk.sub(lambda found: "，" * len(found[0]), text)
+    for pattern in (tables.denied, tables.denied_before, tables.corrected, tables.signs):
+        text = pattern.sub(_blank, text)
+    words = _read_words(text, sentence, tables.fillers)
+    return structs.replace(
+        words,
+        negations=tuple(at for at in words.negations if not any(start <= at < end for start, end in ended)),
+        words=tuple(
+            structs.replace(word, is_denied=any(start <= word.start < end for start, end in denied))
+            for word in words.words
+        ),
+        is_corrected=is_corrected,
+    )
 
 
 def _strip_tail(sentence: str) -> tuple[str, bool]:
@@ -443,95 +438,6 @@ def _strip_tail(sentence: str) -> tuple[str, bool]:
     text = _EMOJI.sub(_blank, sentence.replace("’", "'"))
     tail = word_tables().tail.search(text)
     return (f"{text[: tail.start()]}{' ' * len(tail[0])}", True) if tail else (text, False)
-
-
-_IS_OPPOSED = re.compile(r"(?:[,;:.(–—-]|(?<!\w)(?:and|und|et|y|e))\s*$", re.I)
-"""Before a denial that comes after the new value: "Mondays, not Fridays"."""
-_BUT = r"(?:but|sondern|mais plutôt|mais|sino|mas sim|mas|e sim)(?!\w)"
-_CONTRAST = re.compile(rf"[,;](?!\d)(?:\s*{_BUT})?|{NO_TITLE}\.(?=\s)|:(?=\s)|\s[–—-]\s|(?<!\w){_BUT}", re.I)
-_SWAP = re.compile(r"[\s\W]*s/(?P<old>[^/]+)/(?P<new>[^/]+)/?[gi]{0,2}\W*")
-"""As typed for sed, or in an editor: "s/24/16/"."""
-_DENIED_CJK = re.compile(
-    r"(?:并|已经|而)?(?:不是|不叫|不在|不用|不由|不再是|并非)\s*(?P<zh>[^，,。]+?)(?:[，,]\s*而?|而|$)"
-    r"|(?P<ja>[^はがをも、,。]+?)\s*(?:では|じゃ)(?:なくて?|ありません|ない(?:です)?)"
-)
-
-
-def _find_denied(text: str, ignored: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return a sentence with spaces in place of what denies a value beside another one, and where these values are."""
-    if swap := _SWAP.fullmatch(text):
-        return f"{' ' * swap.start('old')}{swap['old']} {swap['new']}".ljust(len(text)), [swap.span("old")]
-    spans = [found.span(found.lastgroup or 0) for found in _DENIED_CJK.finditer(text)]
-    gaps = [
-        gap
-        for found, (start, end) in zip(_DENIED_CJK.finditer(text), spans, strict=True)
-        for gap in ((found.start(), start), (end, found.end()))
-    ]
-    negations = [one for one in word_tables().denials.finditer(text) if one[0].casefold() != ignored]
-    for number, negation in enumerate(negations):
-        contrast = _CONTRAST.search(text, negation.end())
-        end = contrast.start() if contrast else len(text)
-        rest = text[contrast.end() :].lstrip() if contrast else ""
-        is_contrasted = bool(rest) and word_tables().denials.match(rest) is None
-        if not (is_contrasted or _IS_OPPOSED.search(text[: negation.start()])):
-            continue
-        gaps += [negation.span(), contrast.span() if contrast else (end, end)]
-        if any(one.start() < end for one in negations[number + 1 :]):
-            continue  # "ne déployons pas le vendredi"
-        start = negation.end()
-        if not text[start:end].strip():  # "das Review ist montags nicht mehr, sondern dienstags"
-            start, end = _start_of_clause(text, negation.start()), negation.start()
-        spans += [(start, end)] if text[start:end].strip() else []
-    for start, end in gaps:
-        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
-    return text, spans
-
-
-def _read_said(sentence: str, text: str, is_corrected: bool, denied_values: Sequence[tuple[int, int]]) -> Words:
-    """Return the words of a sentence. text: with spaces for what does not count. denied_values: see `_find_denied`."""
-    tables = word_tables()
-    text, sources = tables.sources.subn(_blank, text)
-    for start, end in split_clauses(text):
-        clause = text[start:end]
-        if end < len(text) and tables.dropped_starts.match(clause.lstrip()):
-            text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
-    remarks = [span for span in split_clauses(text) if tables.remarks.match(text[slice(*span)].lstrip())]
-    denied = [(found.end(), _end_of_clause(text, found.end())) for found in tables.denied.finditer(text)] + [
-        (_start_of_clause(text, found.start()), found.start()) for found in tables.denied_before.finditer(text)
-    ]
-    clauses = split_clauses(text)
-    ended = [span for span in clauses if tables.ended.search(text[slice(*span)])] if len(clauses) > 1 else []
-    ended += denied_values
-    denied += ended
-    is_corrected = is_corrected or bool(remarks or denied) or tables.corrected.search(text) is not None
-    is_change = tables.signs.search(text) is not None
-    is_signed = is_corrected or is_change or bool(sources)
-    first = next(iter(text.split()), "")
-    text = tables.fillers_cjk.sub(lambda found: "，" * len(found[0]), text)
-    for pattern in (tables.denied, tables.denied_before, tables.corrected, tables.signs):
-        text = pattern.sub(_blank, text)
-    words = _read_words(text, sentence, tables.fillers)
-    plain = text
-    words = structs.replace(
-        words, negations=tuple(at for at in words.negations if not any(start <= at < end for start, end in ended))
-    )
-    read = [
-        structs.replace(
-            word,
-            is_optional=any(start <= word.start < end for start, end in remarks),
-            is_denied=any(start <= word.start < end for start, end in denied),
-        )
-        for word in words.words
-    ]
-    return structs.replace(
-        words,
-        words=tuple(read),
-        is_signed=is_signed,
-        is_change=is_change,
-        is_corrected=is_corrected,
-        first=first,
-        plain=plain,
-    )
 
 
 _CLAUSE_START = re.compile(
@@ -671,7 +577,6 @@ def _stem(word: str) -> str:
 
 
 _GERMAN_ARTICLES = frozenset("der die das dem den des ein eine einen einem einer".split())
-ARTICLES = frozenset("the a an der die das den dem le la les un une el los las o os as um uma".split())
 _INFLECTIONS = frozenset(
     ",s,es,e,en,n,in,innen,ned,ning,ped,ping,ged,ging,ie,ies,iement,iements,yons,yer,er,or,ors,ure,ures,ers,r,ed,d,ing,ment,ments,ion,ions,ation,ations,ung,ungen,t,te,ten,st,et,ons,ez,ent,é,és,ée,ées,ir"
     ",a,o,as,os,an,am,em,amos,emos,imos,ado,ada,ados,adas,ar,ación,aciones,ação,ações,ção,ções,ción,iones,ión".split(

@@ -25,6 +25,8 @@ from clio.memory.statement_reader import (
     is_generic,
     matches,
     read_reworded,
+    read_said_words,
+    read_statement_words,
     word_tables,
 )
 from clio.text.lazy_regex import LazyRegex
@@ -237,3 +239,48 @@ def _is_rotated(pairs: Sequence[tuple[Word, Word]]) -> bool:
     order = sorted(range(len(pairs)), key=lambda place: pairs[place][1].start)
     first = order.index(0) if order else 0
     return [*order[first:], *order[:first]] == list(range(len(pairs)))
+
+
+def is_restated(short: str, full: str, *, with_value: bool = False) -> bool:
+    """Whether a statement says nothing that a longer one does not say: "the port is 9090", "the API's port is 9090".
+
+    What it denies does not count: "the port is 9090, not 8080". with_value: whether it must have the last word, too.
+    """
+    said = read_said_words(remove_denied(short))
+    outdated = _find_outdated_numbers(short)
+    mine = [word for word in said.words if not (word.is_denied or word.text in outdated)]
+    known = read_statement_words(full)
+    return (
+        bool(mine)
+        and len(said.negations) <= len(known.negations)
+        and (len(mine) < len(said.words) or not word_tables().ended.search(short))
+        and all(any(matches(word, one) for one in known.words) for word in mine)
+        and (not with_value or any(matches(word, known.words[-1]) for word in mine))
+    )
+
+
+def remove_denied(sentence: str) -> str:
+    """Return a sentence without its clauses that deny something: "9090" of "not 8080, 9090" and of "9090, not 8080"."""
+    clauses = _CLAUSE.split(sentence)
+    kept = [one for one in clauses if not word_tables().denials.match(one.strip())]
+    return ", ".join(kept) if 0 < len(kept) < len(clauses) else sentence
+
+
+_CLAUSE = re.compile(r"\s*[,;:，；、](?!\d)\s*|\s[–—-]\s")
+
+
+def _find_outdated_numbers(correction: str) -> set[str]:
+    """Return the numbers that a correction says are no longer right: 8080 in "not 8080 but 9090"."""
+    return {found["before"] or found["after"] for found in _OUTDATED_NUMBER.finditer(correction)}
+
+
+_NUMBER = re.compile(r"(?<![a-zA-Z0-9_./:-])(?:v?\d[a-zA-Z0-9_.:-]*[a-zA-Z0-9_]|\d)(?![a-zA-Z0-9_/])")
+"""A number, version or time. Letters of scripts without spaces may be next to it."""
+_OUTDATED_NUMBER = re.compile(
+    r"(?:\b(?:not|no longer|instead of|rather than|in place of|from|was|were|formerly|previously|used to be|former|old"
+    r"|replaced|dropped|swapped|(?:is|are|do|does|did|was|were)nt)|n't)"
+    r"(?: (?!but\b|to\b|it\b)[a-z]+){0,3} (?P<before>" + _NUMBER.pattern + r")"
+    r"|(?P<after>" + _NUMBER.pattern + r")(?: (?:is|was|are))? (?:outdated|wrong|gone|incorrect|stale|old|no longer"
+    r"|not(?! (?:on |in |at |port )?v?\d)|any ?more)\b",
+    re.I,
+)

@@ -95,12 +95,11 @@ def remember_text(ctx: CommandContext, argument: str) -> CommandResult:
     if name == "auto":
         if (done := _forget_requested(ctx, given.text) or _save_stated(ctx, given.text, scope)) is not None:
             return done
-        from clio.memory.consolidation.corrections import read_corrections
+        from clio.memory.consolidation.new_values import strip_introduction
 
         name = "fact"
         # "actually Ida is the release manager"
-        correcting = next((text for text, quote in read_corrections(given.text) if quote == given.text), "")
-        given = structs.replace(given, text=correcting or given.text)
+        given = structs.replace(given, text=strip_introduction(given.text) or given.text)
     kind = _parse_type(name)
     if kind == "preference":
         return _add_preference(ctx, given, scope or "user")

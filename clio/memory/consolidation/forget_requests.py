@@ -16,7 +16,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.consolidation.value_corrections import is_said_before, list_repeated_words
+from clio.memory.consolidation.content_words import is_said_before, list_words
 from clio.memory.preferences.own_sentences import read_own_sentences
 from clio.memory.preferences.rule_files import load_rule_file
 from clio.memory.statement_reader import split_clauses
@@ -372,7 +372,7 @@ def _read_request(text: str, masked: str, *, is_question: bool) -> ForgetRequest
 def list_terms(text: str) -> list[str]:
     """Return the words that tell what a text is about, in lower case."""
     if not _CJK.search(text):
-        return [word for word in list_repeated_words(text) if word not in _fillers().words]
+        return [word for word in list_words(text) if word not in _fillers().words]
     text = text.casefold()
     for filler in _fillers().cjk:
         text = text.replace(filler, " ")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from msgspec import Struct, structs
 
 from clio.errors import ClioError, StorageError, UserError
+from clio.memory.consolidation.statement_pairs import find_part_probability
 from clio.memory.preferences.foreign_statements import (
     detect_language,
     is_own_english,
@@ -79,15 +80,12 @@ _FOREIGN_KINDS: Mapping[str, tuple[Kind, float | None]] = {
     "dislike": ("dislike", DISLIKED),
 }
 """Kind and score of statements in other languages; limits and corrections are found elsewhere."""
-_CORRECTIONS = english_rules("corrections")
-_MAY_CORRECT = _CORRECTIONS.pattern("sign")
-"""Words, one of which a correction in ASCII letters contains. The rules for corrections are only loaded for these."""
-_MAY_SAY_VALUE = _CORRECTIONS.pattern("value_sign")
-"""The same for corrections that say little more than the new value, in all languages."""
 _WITHDRAWALS = english_rules("withdrawals")
 _MAY_LIFT = _WITHDRAWALS.pattern("sign")
 """The same for messages that take something back."""
 _UNTIL = _EN.pattern("until")
+_MAY_CHANGE = 0.001
+"""Least probability that a part of a message says that something has changed, for which the models are loaded."""
 _SURE = 0.998
 """Least probability of a lasting wish that is saved without a question, although its grammar is doubtful."""
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a1-\u30fa]{2,}|[\u3400-\u9fff]")
@@ -504,10 +502,10 @@ class Learner:
         statements = _confirm_changes(self._memory, statements)
         just_lifted, self._just_lifted = self._just_lifted, ()
         lifting = self._take_back(session, text, just_lifted)
-        restating, correcting = self._correct(session, text, statements, lifting)
-        forgetting = self._take_back(session, text, just_lifted, lifting | restating | correcting)
-        statements = statements.without(restating, keeps_prohibitions=True).without(lifting | correcting | forgetting)
-        gone = None if lifting or restating or correcting or forgetting else self._find_gone_preference(text)
+        correcting = self._correct(session, text, statements, lifting)
+        forgetting = self._take_back(session, text, just_lifted, lifting | correcting)
+        statements = statements.without(correcting, keeps_prohibitions=True).without(lifting | forgetting)
+        gone = None if lifting or correcting or forgetting else self._find_gone_preference(text)
         if gone is not None and gone.is_replaced:
             statements = self._with_improbable_wishes(text, statements)
         elif gone is not None and _PROHIBITS.search(gone.content):
@@ -543,64 +541,33 @@ class Learner:
         self._just_lifted = (*just_lifted, *self._just_lifted)
         self._doubtful = (*earlier, *(one for one in self._doubtful if one not in earlier))
 
-    def _correct(
-        self, session: Session, text: str, statements: FoundStatements, lifting: Collection[str]
-    ) -> tuple[set[str], set[str]]:
-        """Replace the memories that the text refutes, and report it. lifting: its sentences that lifted something.
+    def _correct(self, session: Session, text: str, statements: FoundStatements, lifting: Collection[str]) -> set[str]:
+        """Replace the memories that the text refutes, report it, and return the sentences that do so.
 
-        Returns the sentences that state something else instead, and those that say little more than the new value.
+        lifting: its sentences that lifted something.
         """
-        # Other languages than English are recognized by their own rules.
-        if self._memory.is_silent or not (
-            list_foreign_texts(text)
-            or _MAY_CORRECT.search(text)
-            or _MAY_SAY_VALUE.search(text)
-            or _may_restate(self._memory, text, session.id)
-        ):
-            return set(), set()
-        from clio.memory.consolidation.corrections import (
-            Replaced,
-            apply_corrections,
-            correct_preferences,
-            correct_values,
-            learn_corrected,
-        )
-        from clio.memory.consolidation.restated_values import restate_values
+        before = _list_messages(session)[-CONTEXT_MESSAGES:]
+        if self._memory.is_silent or not (_may_change(text) or _may_restate(self._memory, text, session.id)):
+            return set()
+        from clio.memory.consolidation.corrections import Replaced, correct_memories, learn_corrected
         from clio.memory.statement_parser import announces_change
 
-        before = _list_messages(session)[-CONTEXT_MESSAGES:]
-        context = "\n".join(one.content for one in before)
         try:
-            facts = {
-                one.quote: one.content
-                for one in statements.certain
-                if one.kind == "fact" and not announces_change(one.quote)
-            }
+            facts = [one.quote for one in statements.certain if one.kind == "fact" and not announces_change(one.quote)]
             rules = {one.quote: one.content for one in statements.certain if one.kind == "rule"}
-            tastes = {one.quote for one in statements.certain if one.kind in ("preference", "dislike")}
-            has_effect = {*lifting, *facts, *tastes, *rules}
-            by_value = correct_values(self._memory, text, session.id, context, facts)
-            corrected = {*lifting, *(one.quote for one in by_value)}
-            replaced = apply_corrections(self._memory, text, session.id, context, corrected, rules, facts)
-            done = {one.quote for one in (*by_value, *replaced) if isinstance(one, Replaced) or one.candidates}
-            of_preferences = correct_preferences(self._memory, text, session.id, before, done | tastes, rules)
-            done |= {one.quote for one in of_preferences}
-            by_value += of_preferences
-            if not any(isinstance(one, Replaced) for one in (*by_value, *replaced)):
-                by_value = restate_values(self._memory, text, session.id, before, has_effect) or by_value
-            done |= {one.quote for one in by_value if isinstance(one, Replaced)}
-            if text not in done:
-                by_value += learn_corrected(self._memory, text, session.id, before, done | facts.keys())
+            tastes = {one.quote: one.content for one in statements.certain if one.kind in ("preference", "dislike")}
+            changed = correct_memories(self._memory, text, session.id, before, {*lifting, *facts}, rules, tastes)
+            done = {one.quote for one in changed}
+            changed += learn_corrected(self._memory, text, session.id, before, {*done, *facts})
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the correction was not saved: {error_cause}", error_cause=error_cause(error)))
-            return set(), set()
-        for one in (*replaced, *by_value):
+            return set()
+        for one in changed:
             if isinstance(one, Replaced) or len(one.candidates) > 1:
                 self._tell(one.describe())
-            elif one.candidates:
+            else:
                 self._unclear = (*self._unclear, one)
-        about_memory = (one for one in by_value if isinstance(one, Replaced) or one.candidates)
-        return {one.quote for one in replaced}, {one.quote for one in about_memory}
+        return {one.quote for one in changed}
 
     def _take_back(
         self, session: Session, text: str, just_lifted: tuple[str, ...], done: Collection[str] | None = None
@@ -785,7 +752,7 @@ def _may_restate(memory: MemorySystem, text: str, session: str) -> bool:
     if len(text) > _MAX_RESTATING:
         return False
     try:
-        known = memory.store.records(("fact", "note", "discovery"), with_notes=False)
+        known = memory.store.records(("fact", "note", "discovery", "preference"), with_notes=False)
     except (StorageError, OSError):
         return False  # reported when something is saved or recalled
     words = frozenset(_WORD.findall(text.casefold()))
@@ -795,6 +762,11 @@ def _may_restate(memory: MemorySystem, text: str, session: str) -> bool:
     return len(known) > _MAX_KNOWN or any(
         len(words.intersection(_WORD.findall(one.content.casefold()))) >= least for one in known
     )
+
+
+def _may_change(text: str) -> bool:
+    """Whether a message may say that something is not as it was said before."""
+    return len(text) <= _MAX_RESTATING and find_part_probability(text, "changed") >= _MAY_CHANGE
 
 
 def _has_limit_with_end(memory: MemorySystem) -> bool:

@@ -15,11 +15,11 @@ from msgspec import Struct, structs
 
 from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
-from clio.memory.consolidation.alignment import is_restated
 from clio.memory.consolidation.consolidation import MIN_SESSIONS, ConsolidationState
-from clio.memory.consolidation.corrections import Stated, archive_refuted, make_replacement, match_corrections
+from clio.memory.consolidation.corrections import Match, Stated, archive_refuted, match_corrections
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Correction, Finding
 from clio.memory.preferences.stated_preferences import list_about_user
+from clio.memory.statement_rewording import is_restated
 from clio.memory.store.deduplication import OUTDATED_KINDS, compare_texts, find_outdated, is_known
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import (
@@ -236,9 +236,9 @@ class FindingSaver:
         """
         discoveries = self._memories.records(("discovery",))
         matched = match_corrections(corrections, lambda one: self._near(one, discoveries))
-        for correction, refuted in matched:
-            self._replace(correction, refuted)
-        applied = {(correction.message, correction.quote) for correction, _ in matched}
+        for match in matched:
+            self._replace(match)
+        applied = {(match.correction.message, match.correction.quote) for match in matched}
         return [
             structs.replace(one, text=self._redact(one.text), quote=self._redact(one.quote))
             for one in corrections
@@ -268,12 +268,14 @@ class FindingSaver:
             at = self._times.get(said.message) or id_time(said.message) if said else 0.0
         # An undone correction must not refute again what the undo restored.
         at = max(at or record.stated_since, self._taken_back[1].get(record.id, 0.0))
-        return Stated(id=record.id, text=record.content, at=at, session=said.session if said else "")
+        is_live = said is not None and said.asserted_by == "user" and not said.message
+        return Stated(id=record.id, text=record.content, at=at, session=said.session if said else "", is_live=is_live)
 
-    def _replace(self, correction: Correction, refuted: Sequence[Stated]) -> None:
+    def _replace(self, match: Match) -> None:
         """Save the statement of a correction, and archive what it refutes."""
+        correction, refuted = match.correction, match.refuted
         new: MemoryRecord | None = None
-        if text := make_replacement(refuted[0].text, correction):
+        if text := match.content:
             self.save(
                 Finding(
                     kind="fact",

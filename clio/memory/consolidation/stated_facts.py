@@ -19,7 +19,7 @@ from clio.memory.consolidation.experiences import (
     FindingKind,
     is_assent,
 )
-from clio.memory.consolidation.value_corrections import find_corrected_value
+from clio.memory.consolidation.value_changes import find_change
 from clio.memory.preferences.foreign_statements import (
     detect_language,
     is_own_english,
@@ -131,6 +131,8 @@ CONFIDENCE, EXPLICIT = 0.8, 0.9
 MAX_CHARS = 2_500
 """A longer message is mostly a document: only what the user asks to remember is read from it."""
 _MAX_STATED, _MAX_SENTENCE, _MAX_ANSWER = 6, 220, 300
+_CORRECTED = 0.5
+"""Least probability that what follows a statement of a document gives it another value."""
 
 
 def find_statements(experience: Experience, calls: Sequence[CompletedCall]) -> list[Finding]:
@@ -338,8 +340,9 @@ def _classify_sentence(said: WrittenSentence) -> tuple[FindingKind, str] | None:
 def _correct_source(text: str, wrong: re.Match[str]) -> str:
     """Return the statement of a document with the value that the user says is right; "" if it has no other value."""
     old, new = (make_inert_line(text[slice(*wrong.span(part))]) for part in ("old", "new"))
-    change = find_corrected_value(old, new)
-    return change.apply(old) if change else ""
+    change = find_change(old, new, is_reply=True)
+    start, end = change.old
+    return f"{old[:start]}{new[slice(*change.new)]}{old[end:]}" if change.probability >= _CORRECTED else ""
 
 
 def _continues_with_order(masked: str) -> bool:

@@ -167,6 +167,11 @@ def list_part_probabilities(message: str) -> tuple[tuple[float, ...], ...]:
     return tuple(part.probabilities for said in sentences for part in find_parts(said.masked, said.mark))
 
 
+def find_part_probability(message: str, intent: str) -> float:
+    """Return how probable an intent is of the part of a message that most probably has it."""
+    return max((one[INTENTS.index(intent)] for one in list_part_probabilities(message)), default=0.0)
+
+
 @lru_cache(maxsize=8)
 def _list_intents(message: str) -> frozenset[str]:
     """Return the intents of a message's parts, and how probable it is that one says that a fact has changed."""

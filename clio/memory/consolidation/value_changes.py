@@ -7,6 +7,7 @@ belong together, the third whether the message changes this value.
 """
 
 import heapq
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -14,21 +15,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.memory.consolidation.statement_pairs import Pair, Token, find_beside, name_share, tokenize
+from clio.memory.consolidation.statement_pairs import Pair, Token, find_beside, name_share
 from clio.memory.preferences.intents import INTENTS, find_parts
 from clio.memory.preferences.own_sentences import read_own_sentences
-from clio.memory.statement_reader import DAYS, OPPOSITES, find_family
+from clio.memory.statement_reader import DAYS, OPPOSITES, find_family, is_light, word_tables
 from clio.memory.statement_relation import relate_statements
 from clio.text.linear_model import LinearModel, hash_features
 
 MODEL = LinearModel(Path(__file__).with_name("value_changes.bin"), 2)
 _CHANGED, _OTHER = INTENTS.index("changed"), INTENTS.index("other")
+_MAX_LOGIT = 50.0
 _MAX_VALUE = 8
 """Maximum number of tokens of a value."""
 _MAX_OPTIONS = 6
 """Number of likely values of each text of which the combinations are compared."""
-_IMPROBABLE = 0.003
-"""Probability below which a change that rules find is not made."""
 _OPPOSITES = frozenset(frozenset(pair) for pair in OPPOSITES)
 _ENDS, _MARKS = frozenset(".!?;。！？；"), frozenset(",;.!?()–—。，；！？（）")
 """Marks that end a sentence, and those that end a clause."""
@@ -41,12 +41,14 @@ class FoundChange(Struct, frozen=True):
         probability: how probable it is that the message gives the statement another value.
         old, new: the places of the former value in the statement, and of the new one in the message.
         ended: how probable it is that the statement no longer holds and the message says nothing in its place.
+        together: how probable it is that these are the values, if there are any.
     """
 
     probability: float
     old: tuple[int, int]
     new: tuple[int, int]
     ended: float = 0.0
+    together: float = 1.0
 
     @property
     def odds(self) -> float:
@@ -264,17 +266,6 @@ def _find_next(tokens: Sequence[Token], first: int, last: int) -> tuple[str, str
     return tokens[first - 1].stem if first else "^", tokens[last + 1].stem if last + 1 < len(tokens) else "$"
 
 
-def are_alike(old: str, new: str) -> bool:
-    """Whether a value may take another one's place: a plain word takes that of a plain word or a name only.
-
-    A day takes no name's place.
-    """
-    former, value = (_find_kind(text.casefold(), tokenize(text)[0].form) for text in (old, new))
-    if value == "day" and former == "C":
-        return False
-    return former == value or value not in ("w", "opposite") or former in ("w", "C", "opposite")
-
-
 def _find_kind(text: str, form: str) -> str:
     """Return what kind of value a text is: a day, a word that has an opposite, a name of a family, or its form."""
     if text.rstrip("s") in DAYS or text in DAYS:
@@ -302,24 +293,26 @@ def _relate(statement: str, text: str) -> str:
     return relate_statements(statement, text)[:2]
 
 
+@lru_cache(maxsize=256)
 def find_change(statement: str, message: str, *, is_reply: bool) -> FoundChange:
-    """Return how probable it is that a message gives a statement another value, and which values these would be."""
+    """Return how probable it is that a message gives a statement another value, and which values. Cached."""
     pair = ValuePair(statement, message, is_reply=is_reply)
-    former, value = find_values(pair)
+    former, value, together = find_values(pair)
     change, end = pair.list_change_features((former, value))
     (_, probability), (_, ended) = MODEL.list_probabilities(change), MODEL.list_probabilities(end)
-    return FoundChange(probability, _locate(pair.old, former), _locate(pair.new, value), ended)
+    return FoundChange(probability, _locate(pair.old, former), _locate(pair.new, value), ended, together)
 
 
-def is_improbable(statement: str, message: str, *, is_reply: bool) -> bool:
-    """Whether a message hardly gives a statement another value, whatever rules find."""
-    return find_change(statement, message, is_reply=is_reply).probability < _IMPROBABLE
-
-
-def find_values(pair: ValuePair) -> tuple[range, range]:
-    """Return the places of the tokens that most probably are the former and the new value."""
-    options = list_value_pairs(pair)
-    return max(options, key=lambda one: _logit(one[2]))[:2] if options else (range(0), range(0))
+def find_values(pair: ValuePair) -> tuple[range, range, float]:
+    """Return the places of the tokens that most probably are the former and the new value, and how probable that is."""
+    options = [(_logit(features), old, new) for old, new, features in list_value_pairs(pair)]
+    options.sort(key=lambda one: -one[0])
+    if options and _have_same_text(pair, *options[0][1:]):
+        others = [one for one in options if not _have_same_text(pair, *one[1:])]
+        is_denied = _is_denied(pair, options[0][2])
+        options = [one for one in others if is_denied or _change_places(pair, *one[1:])] or options
+    logit, old, new = next(iter(options), (-math.inf, range(0), range(0)))
+    return old, new, 1 / (1 + math.exp(min(-logit, _MAX_LOGIT)))
 
 
 def _logit(features: Sequence[int]) -> float:
@@ -334,6 +327,27 @@ def list_value_pairs(pair: ValuePair) -> list[tuple[range, range, list[int]]]:
         for rank, (old_logit, old) in enumerate(former)
         for place, (new_logit, new) in enumerate(value)
     ]
+
+
+def _is_denied(pair: ValuePair, value: range) -> bool:
+    """Whether a value is behind a word such as "not": "el jueves, no el martes"."""
+    first = pair.new[value[0]].start
+    denials = word_tables().denials.finditer(pair.message, 0, first)
+    return any(all(map(is_light, pair.message[one.end() : first].split())) for one in denials)
+
+
+def _change_places(pair: ValuePair, old: range, new: range) -> bool:
+    """Whether two values change places: "spaces over tabs", of "tabs over spaces"."""
+    first, second = (tokens[span[0]].stem for tokens, span in ((pair.old, old), (pair.new, new)))
+    stems = [[one.stem for one in tokens] for tokens in (pair.old, pair.new)]
+    if not all(first in one and second in one for one in stems):
+        return False
+    distances = [one.index(second) - one.index(first) for one in stems]
+    return set(distances) == {-2, 2}  # one word between them
+
+
+def _have_same_text(pair: ValuePair, old: range, new: range) -> bool:
+    return [pair.old[at].text.casefold() for at in old] == [pair.new[at].text.casefold() for at in new]
 
 
 def _locate(tokens: Sequence[Token], value: range) -> tuple[int, int]:

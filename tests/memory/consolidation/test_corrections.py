@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from clio.memory.consolidation.corrections import Stated, find_corrections, make_replacement, match_corrections
+from clio.memory.consolidation.corrections import Stated, find_corrections, match_corrections
 from clio.memory.consolidation.experiences import Experience
 from clio.memory.consolidation.stated_facts import read_lasting_statements
 from clio.memory.store.deduplication import compare_texts
@@ -117,15 +117,15 @@ def test_an_announced_change_replaces_the_former_value(old: str, later: str, new
     )
     found = match_corrections(find_corrections(turn), lambda _: [Stated(id="o", text=old, at=1.0, session="s")])
     assert bool(found) is bool(new)
-    assert all(new in make_replacement(old, one) for one, _ in found)
-    assert not any("dev.acme" in make_replacement(old, one) for one, _ in found)
+    assert all(new in one.content for one in found)
+    assert not any("dev.acme" in one.content for one in found)
 
 
 def replay(old: str, later: str) -> str | None:
     """Return what a replayed turn makes of a memory; None if it does not correct it."""
     turn = Experience(session="t", message="m", at=9.0, importance=0.5, messages=(UserMessage(content=later),))
     found = match_corrections(find_corrections(turn), lambda _: [Stated(id="o", text=old, at=1.0, session="s")])
-    return make_replacement(old, found[0][0]) if found else None
+    return found[0].content if found else None
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_corrections_in_other_languages_are_recognized(old: str, later: str, val
         session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=later, origin="user"),)
     )
     corrections = find_corrections(turn)
-    [(correction, [refuted])] = match_corrections(corrections, lambda _: [Stated(id="o", text=old, at=1.0)])
-    assert refuted.text == old
-    assert value in make_replacement(old, correction) and "8080" not in make_replacement(old, correction)
+    [match] = match_corrections(corrections, lambda _: [Stated(id="o", text=old, at=1.0)])
+    assert [one.text for one in match.refuted] == [old]
+    assert value in match.content and "8080" not in match.content
     other = Stated(id="p", text="Das Timeout beträgt 30 Sekunden. 超时 30。", at=1.0)
     assert match_corrections(corrections, lambda _: [other]) == []
