@@ -25,12 +25,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.memory.consolidation.value_changes import find_change  # noqa: E402 the path must be set first
+from clio.memory.consolidation.new_values import MADE  # noqa: E402 the path must be set first
+from clio.memory.consolidation.value_changes import find_change  # noqa: E402
 from clio.memory.statement_relation import relate_statements  # noqa: E402
 
 DATA = ROOT / "tests" / "memory" / "data"
-MADE = 0.7
-"""Probability from which on a change is made."""
 RELATIONS = ("supersedes", "different", "same")
 THINGS = ("billing", "mobile app", "Orion")
 """The things that the statements about properties are about."""
