@@ -29,7 +29,7 @@ from clio.memory.preferences.stated_preferences import (
     phrase_opinion,
 )
 
-SAVED, SAVED_BESIDE, SAVED_IN_LONG, ASKED = 0.9, 0.5, 0.95, 0.8
+SAVED, SAVED_BESIDE, SAVED_IN_LONG, ASKED = 0.9, 0.5, 0.95, 0.86
 """Least probability that a part is lasting; the second one beside another lasting statement in its sentence, the third
 one in a long message, which is mostly about the task, and the last one of a part that the user is asked about.
 """
