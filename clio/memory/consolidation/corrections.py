@@ -112,7 +112,7 @@ def _choose(group: Sequence[JudgedStatement]) -> tuple[list[JudgedStatement], bo
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """The statements in memory that a correction refutes. content: what holds now; "" if it says only what does not."""
+    """The statements in memory that a correction refutes. content: what holds now."""
 
     correction: Correction
     refuted: tuple[Stated, ...]
@@ -364,6 +364,8 @@ def _apply(
         return []
     chosen, is_certain = _choose(group)
     first = chosen[0]
+    if is_certain:  # facts and preferences are changed in different ways
+        chosen = [one for one in chosen if (one.scope is None) is (first.scope is None)]
     contents = tuple(rules.get(one.quote) or one.value.content if one.scope else one.value.content for one in chosen)
     records = tuple(one.record for one in chosen if one.record)
     if is_certain and first.scope:

@@ -35,7 +35,7 @@ MADE, _ASKED, _BARE = 0.72, 0.5, 0.3
 _SURE = 0.9
 """Least probability from which on a sentence is not taken for one that says nothing new."""
 _TOGETHER, _OBVIOUS = 0.02, 0.97
-"""Least probability that the two values of a change belong together, if it is not more probable than the second."""
+"""Least probability that the two values of a change belong together, unless the change is as probable as the second."""
 _CLEAR = 0.1
 """The same for a change that is not asked about."""
 CLEARLY = 3.0
@@ -254,7 +254,7 @@ class JudgedStatement(Struct, frozen=True, kw_only=True):
         is_certain: whether it is changed without a question, unless another statement may be meant as well.
         is_named: whether the message names a part of it beside the value.
         is_close: whether the message names it, or directly follows it.
-        record: the memory, if it is one; scope: of a preference, else "".
+        record: the memory, if it is one; scope: of a preference, else None.
     """
 
     statement: str
