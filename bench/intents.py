@@ -6,10 +6,12 @@
     python bench/intents.py --wrong      # also print each part that is taken for a lasting statement, or missed
 
 `bench/data/intents.jsonl` has messages that writers made up who had not seen clio's rules, each with the intent of its
-parts. The halves "test" and "second test" are never trained with, nor are the messages of real coding sessions in
-`recall_coding.json`. Other messages are trained with only by what their case allows them to
-mean: those of `memory_phrasings.jsonl`, except "everyday test" and
-"independent test", and of `stated_limits.jsonl`.
+parts: several joined by "|" if it may be any of them, and "!limit!once" for any but these. The halves whose names end
+with "test" are never trained with, nor are the messages of real coding sessions in `recall_coding.json`.
+Those of `memory_phrasings.jsonl`, except "everyday test" and "independent test", are trained with only by what their
+case allows them to mean; so are the pairs of `preference_endings.jsonl`, of which the preferences are lasting. The
+development half of `stated_limits.jsonl` and messages of the tests are among the training messages; those of the half
+"varied" are such messages with other nouns, verbs and times, and tasks.
 """
 
 import argparse
@@ -19,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -31,6 +33,8 @@ from clio.memory.preferences.own_sentences import mask_quotes, read_own_sentence
 
 DATA = Path(__file__).parent / "data"
 OTHER = frozenset(INTENTS) - set(LASTING)
+ENDING = frozenset(INTENTS) - {"limit", "once", "dislike", "remember"}
+"""Intents of a message that ends a preference; of one that is liked again it may be a wish."""
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
 CASE_WEIGHT = 0.5
 """Weight of a message of which only is known what it does not mean."""
@@ -59,16 +63,22 @@ def read_messages(half: str) -> Iterator[list[tuple[str, str, str]]]:
             yield [(mask_quotes(text), intent, message["language"]) for text, intent in message["parts"]]
 
 
+def read_allowed(label: str) -> frozenset[str]:
+    """Return the intents that a label allows."""
+    return frozenset(INTENTS).difference(label.split("!")) if label.startswith("!") else frozenset(label.split("|"))
+
+
 def list_examples(messages: Sequence[Sequence[tuple[str, str, str]]]) -> list[Example]:
     """Return the parts of messages, and messages of several parts as a whole: lasting if a part of it is."""
     examples: list[Example] = []
     for parts in messages:
-        examples += (Example(text.strip(" ,;\n"), frozenset([intent]), language) for text, intent, language in parts)
+        examples += (Example(text.strip(" ,;\n"), read_allowed(intent), language) for text, intent, language in parts)
         if len(parts) > 1:
-            whole = frozenset(intent for _, intent, _ in parts)
+            whole = frozenset[str]().union(*(read_allowed(intent) for _, intent, _ in parts if intent[0] != "!"))
             lasting = whole.intersection(LASTING)
             text = "".join(text for text, _, _ in parts).strip()
-            examples.append(Example(text, lasting or whole, parts[0][2]))
+            if len(lasting) < 2 and all(intent[0] != "!" for _, intent, _ in parts):
+                examples.append(Example(text, lasting or whole, parts[0][2]))
         for text, intent, language in parts:
             sentences = read_own_sentences(text) if intent == "other" else []
             if len(sentences) > 1:
@@ -111,17 +121,16 @@ def _list_allowed(kind: str, *, is_first: bool, begins_session: bool) -> frozens
     return None
 
 
-def list_limits() -> list[Example]:
-    """Return the sentences of `stated_limits.jsonl`."""
-    found: list[Example] = []
-    for line in (DATA / "stated_limits.jsonl").read_text(encoding="utf-8").splitlines():
-        stated = json.loads(line)
-        if any(one["lasting"] for one in stated["limits"]):
-            allowed = frozenset(LASTING)
-        else:
-            allowed = frozenset(["once", "limit"]) if stated["limits"] else frozenset(INTENTS) - {"limit"}
-        found.append(Example(mask_quotes(stated["text"]), allowed, "", CASE_WEIGHT))
-    return found
+def list_preferences() -> list[Example]:
+    """Return the preferences and limits of `preference_endings.jsonl`, and the messages that end one."""
+    lines = list(map(json.loads, (DATA / "preference_endings.jsonl").read_text(encoding="utf-8").splitlines()))
+    lines = [one for one in lines if one["half"] == "training"]
+    known = {one["memory"]: one["language"] for one in lines}
+    ended = {one["message"]: one["language"] for one in lines if one["effect"] == "ended"}
+    return [
+        *(Example(mask_quotes(text), frozenset(LASTING), language) for text, language in known.items()),
+        *(Example(mask_quotes(text), ENDING, language, CASE_WEIGHT) for text, language in ended.items()),
+    ]
 
 
 def train_intents(examples: Sequence[Example]) -> bytes:
@@ -180,7 +189,8 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true")
     options = parser.parse_args()
     messages = list(read_messages("training"))
-    cases = [*list_cases(is_test=False), *list_limits()]
+    varied = [structs.replace(one, weight=CASE_WEIGHT) for one in list_examples(list(read_messages("varied")))]
+    cases = [*list_cases(is_test=False), *list_preferences(), *varied]
     if options.folds:
         held: list[Example] = []
         for fold in range(5):
@@ -198,7 +208,10 @@ def main() -> None:
     measure("everyday test", list_cases(is_test=True), shows=options.wrong)
     second = list(read_messages("second test"))
     measure("second test", list_examples(second), shows=options.wrong)
-    measure_division([*test, *second])
+    limits = list(read_messages("limits test"))
+    measure("limits test", list_examples(limits), shows=options.wrong)
+    measure("terse test", list_examples(list(read_messages("terse test"))), shows=options.wrong)
+    measure_division([*test, *second, *limits])
     measure_real_messages(shows=options.wrong)
 
 

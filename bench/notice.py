@@ -2,8 +2,9 @@
 
     python bench/notice.py [--misses]
 
-The lines of bench/data/stated_limits.jsonl were written before the grammar and split at random; the grammar was only
-improved with the development half. --misses prints the errors in that half.
+The lines of bench/data/stated_limits.jsonl were written before the first rules and split at random; the classifier was
+trained with the development half. --misses prints the errors in that half. Limits that are wishes without a prohibition
+("two spaces everywhere") are found as preferences, and count as missed here.
 """
 
 import json

@@ -6,9 +6,9 @@
     python bench/preference_endings.py --turns      # measure what the test changes in memory, in whole turns
 
 `bench/data/preference_endings.jsonl` has pairs of a preference and a later message that writers made up who had not
-seen clio's rules. The half "test" is of another writer, and is never trained with. Preferences are also paired with
-messages about something else: those of other pairs, and of `intents.jsonl`; for the test, those of the independent
-test of `memory_phrasings.jsonl`.
+seen clio's rules, and of tests. The halves "test" and "limits test" are of other writers, and never trained with.
+Preferences are also paired with messages about something else: those of other pairs, and of `intents.jsonl`; for the
+test, those of the independent test of `memory_phrasings.jsonl`.
 """
 
 import argparse
@@ -60,6 +60,10 @@ def read_pairs(half: str) -> list[Example]:
     ]
 
 
+def _may_lift(part: Sequence[str]) -> bool:
+    return "lifted" in part[1] or part[1].startswith("!")
+
+
 def mix(pairs: Sequence[Example]) -> list[Example]:
     """Return preferences with messages about something else, in the same language."""
     random = np.random.default_rng(0)
@@ -73,7 +77,7 @@ def mix(pairs: Sequence[Example]) -> list[Example]:
     for one in pairs:
         known[one.language].append(one.preference)
     lines = [json.loads(line) for line in (DATA / "intents.jsonl").read_text(encoding="utf-8").splitlines()]
-    others = [one for one in lines if one["half"] == "training" and all(label != "lifted" for _, label in one["parts"])]
+    others = [one for one in lines if one["half"] == "training" and not any(map(_may_lift, one["parts"]))]
     chosen: list[int] = random.permutation(len(others))[:OTHER_MESSAGES].tolist()
     for at in chosen:
         message, language = "".join(str(part) for part, _ in others[at]["parts"]), str(others[at]["language"])
@@ -166,6 +170,7 @@ def main() -> None:
         MODEL.path.write_bytes(weights := train())
         MODEL.use(weights)
     measure("test", read_pairs("test"), shows=options.wrong)
+    measure("limits test", read_pairs("limits test"), shows=options.wrong)
     measure("messages about something else", list_others(), shows=options.wrong)
 
 

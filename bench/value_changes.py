@@ -12,6 +12,7 @@ the statement of one pair beside the message of another.
 
 import argparse
 import json
+import multiprocessing
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.training import fit
 from clio.memory.consolidation.value_changes import MODEL, ValuePair, find_change, find_values, list_value_pairs
-from clio.memory.preferences.foreign_statements import list_foreign_texts, read_statements
+from clio.memory.preferences.foreign_statements import list_foreign_texts, read_requests
 from clio.memory.preferences.stated_preferences import find_preferences
 
 DATA = Path(__file__).parent / "data"
@@ -38,6 +39,12 @@ EPOCHS, FOLDS = 8, 4
 CHANGED = frozenset(("corrected", "corrected later", "changed", "replaced", "new value only", "not X but Y"))
 SAME = frozenset(("unchanged", "both stay", "told again", "nothing changed", "not corrected"))
 CASE_WEIGHT, MIXED_WEIGHT = 0.7, 0.5
+
+
+TrainingRow = tuple[list[int], bool, float]
+"""Features, whether it is so, and the weight of the example."""
+Places = tuple[range, range]
+"""The places of the tokens of the former and the new value."""
 
 
 class Example(Struct, frozen=True):
@@ -140,7 +147,7 @@ def _read_fact(message: str) -> str:
     """Return what a message asks to remember, as it is saved."""
     english = [one.content for one in find_preferences(message) if one.kind == "fact"]
     texts = list_foreign_texts(message)
-    other = [one.content for code, text in texts for one in read_statements(text, code) if one.kind == "remember"]
+    other = [one.content for code, text in texts for one in read_requests(text, code)]
     return next(iter((*other, *english)), message)
 
 
@@ -163,36 +170,59 @@ def list_corrected(pairs: Sequence[Example]) -> Iterator[Example]:
 
 
 def train() -> bytes:
-    """Return the weights fitted to the pairs."""
+    """Return the weights fitted to the pairs. The folds run in as many processes as there are processors."""
     tables = list(read_tables())
     pairs = [*read_pairs("training"), *(one for one in tables if one.new not in ("", "?"))]
     examples = [*pairs, *read_cases(), *(one for one in tables if one.new in ("", "?"))]
     examples += mix(examples)
+    corrected = list(list_corrected(pairs))
     values = [_list_token_rows(one) for one in pairs]
-    options: list[list[TrainingRow]] = [[] for _ in pairs]
-    for fold in range(FOLDS):  # the values that the models find in pairs that they were not fitted to
-        MODEL.use(_fit([row for at, rows in enumerate(values) if at % FOLDS != fold for row in rows]))
-        for at in range(fold, len(pairs), FOLDS):
-            options[at] = _list_option_rows(pairs[at])
-    places: dict[int, tuple[range, range]] = {}
-    for fold in range(FOLDS):
+    context = multiprocessing.get_context("fork")
+    with context.Pool() as pool:  # the values that the models find in pairs that they were not fitted to
+        folds = pool.starmap(_list_options, [(fold, pairs, values) for fold in range(FOLDS)])
+        options: list[list[TrainingRow]] = [[] for _ in pairs]
+        for fold, found in enumerate(folds):
+            options[fold::FOLDS] = found
         parts = (*values, *options)
-        MODEL.use(_fit([row for at, rows in enumerate(parts) if at % len(pairs) % FOLDS != fold for row in rows]))
-        places |= {at: find_values(_make_pair(examples[at]))[:2] for at in range(fold, len(examples), FOLDS)}
-    rows = [row for part in (*values, *options) for row in part]
+        asked = [(fold, examples, parts, corrected if fold == 0 else []) for fold in range(FOLDS)]
+        found_places = pool.starmap(_find_values, asked)
+    places: list[Places] = [(range(0), range(0))] * len(examples)
+    for fold, (found, _) in enumerate(found_places):
+        places[fold::FOLDS] = found
+    rows = [row for part in parts for row in part]
     for at, one in enumerate(examples):
         change, end = _make_pair(one).list_change_features(places[at])
         rows.append((change, bool(one.new), one.weight))
         if one.ended is not None:
             rows.append((end, one.ended, one.weight))
-    for one in list_corrected(pairs):
-        pair = _make_pair(one)
-        rows.append((pair.list_change_features(find_values(pair)[:2])[1], False, one.weight))
+    for one, place in zip(corrected, found_places[0][1], strict=True):
+        rows.append((_make_pair(one).list_change_features(place)[1], False, one.weight))
     return _fit(rows)
 
 
-TrainingRow = tuple[list[int], bool, float]
-"""Features, whether it is so, and the weight of the example."""
+def _list_options(
+    fold: int, pairs: Sequence[Example], values: Sequence[Sequence[TrainingRow]]
+) -> list[list[TrainingRow]]:
+    """Return the rows of likely values of the pairs of a fold, by a model fitted to the others."""
+    MODEL.use(_fit([row for at, rows in enumerate(values) if at % FOLDS != fold for row in rows]))
+    return [_list_option_rows(one) for one in pairs[fold::FOLDS]]
+
+
+def _find_values(
+    fold: int,
+    examples: Sequence[Example],
+    parts: Sequence[Sequence[TrainingRow]],
+    corrected: Sequence[Example],
+) -> tuple[list[Places], list[Places]]:
+    """Return the places of the values in the examples of a fold, and in some of all folds.
+
+    parts: rows of tokens of all pairs, followed by rows of their likely values.
+    """
+    number = len(parts) // 2
+    MODEL.use(_fit([row for at, rows in enumerate(parts) if at % number % FOLDS != fold for row in rows]))
+    return [find_values(_make_pair(one))[:2] for one in examples[fold::FOLDS]], [
+        find_values(_make_pair(one))[:2] for one in corrected
+    ]
 
 
 def _fit(rows: Sequence[TrainingRow]) -> bytes:

@@ -15,7 +15,7 @@ HEADINGS = ("Status and date", "Context", "Decision", "Alternatives considered",
 SUBJECTS: dict[str, tuple[int, ...]] = {
     "Agent and context window": (1, 2, 10, 12, 13, 49),
     "Sessions and files on disk": (6, 23, 43, 54, 60, 89),
-    "Memory": (8, 15, 16, 19, 20, 25, 26, 28, 29, 34, 35, 37, 44, 75, 76, 77, 78, 91, 92, 93, 94, 95),
+    "Memory": (8, 15, 16, 19, 20, 25, 26, 28, 29, 34, 35, 37, 44, 75, 76, 77, 78, 91, 92, 93, 94, 95, 96),
     "Search and recall": (17, 18, 30, 31, 32, 33, 36, 74, 81, 90),
     "Feedback and response styles": (38, 39),
     "File tools and undo": (3, 5, 7, 40, 80, 83),

@@ -124,7 +124,7 @@ socket.socket.connect = _loopback_only
 
 @cache
 def _read_list(file: str) -> frozenset[str]:
-    """Return the node ids in slow_tests.txt or long_tests.txt, without parameters; one without `::` is a whole file."""
+    """Return the node ids in a list: of slow_tests.txt and long_tests.txt without parameters, or a whole file."""
     lines = Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
@@ -149,14 +149,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests as fast, and leave out some in a run of all tests, so that it takes six minutes on two cores.
+    """Mark tests as fast or failing, and leave out some in a run of all tests, which takes six minutes on two cores.
 
     A test is fast if it is not in slow_tests.txt: a new one is fast until it has been measured. Left out are most cases
     of functions marked `sampled(count)`, and five of six functions in long_tests.txt, different ones at each commit.
+    The cases in known_misreadings.txt must fail: one that passes has to be taken off the list.
     """
     for item in items:
         if not _is_slow(item.nodeid):
             item.add_marker("fast")
+        if item.nodeid in _read_list("known_misreadings.txt"):
+            item.add_marker(pytest.mark.xfail(reason="the trained models misread it", strict=True))
     if _takes_samples(config):
         left_out = _list_unsampled(items)
         items[:] = [item for item in items if item not in left_out]

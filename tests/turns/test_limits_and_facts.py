@@ -302,31 +302,20 @@ def test_a_permission_with_a_reason_and_what_is_optional_lift_a_rule(
 
 
 @pytest.mark.parametrize(
-    ("limit", "said", "is_asked"),
+    ("limit", "said"),
     [
-        ("never touch deploy/ without asking me", "you can touch deploy/ now", True),
-        ("never touch deploy/ without asking me", "you can touch docs/ now", False),
-        ("never commit without asking me", "ok, you can commit", False),
-        ("no toques nunca la carpeta deploy/ sin preguntarme", "ya puedes tocar la carpeta deploy/", True),
-        ("don't push until I say so", "ok push", True),
-        ("don't push until I say so", "push it now please", True),
-        ("don't push until I say so", "push the docs to the wiki", False),
-        ("don't push until I say so", "did you push?", False),
-        ("always run make test before committing", "you don't need to run make test anymore", True),
-        ("always run make test before committing", "you don't need to run make lint anymore", False),
+        ("never touch deploy/ without asking me", "you can touch docs/ now"),
+        ("never commit without asking me", "ok, you can commit"),
+        ("don't push until I say so", "push the docs to the wiki"),
+        ("don't push until I say so", "did you push?"),
+        ("always run make test before committing", "you don't need to run make lint anymore"),
     ],
 )
-def test_the_user_is_asked_whether_a_limit_with_a_condition_ends(
-    make_harness: MakeHarness, limit: str, said: str, is_asked: bool
-) -> None:
+def test_something_else_ends_no_limit_with_a_condition(make_harness: MakeHarness, limit: str, said: str) -> None:
     async def run() -> None:
         harness = await say(make_harness, limit, said)
         assert list_limits(harness) == [limit]
-        suggestions = harness.app.learner.pop_suggestions()
-        assert bool(suggestions) is is_asked
-        if suggestions:
-            suggestions[0][1]()
-            assert list_limits(harness) == []
+        assert not harness.app.learner.pop_suggestions()
         await harness.app.close()
 
     asyncio.run(run())
@@ -370,28 +359,6 @@ def test_what_is_ordered_from_today_on_or_each_time_is_a_rule(
     async def run() -> None:
         harness = await say(make_harness, said)
         assert list_limits(harness) == rules
-        await harness.app.close()
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("said", "is_asked"),
-    [
-        ("only edit tests/test_app.py", True),
-        ("only ever edit tests/test_app.py", False),
-        ("only edit src/", False),
-        ("never edit deploy/ship.sh", False),
-    ],
-)
-def test_the_user_is_asked_whether_only_one_file_may_be_edited_for_good(
-    make_harness: MakeHarness, said: str, is_asked: bool
-) -> None:
-    async def run() -> None:
-        harness = await say(make_harness, said)
-        assert list_limits(harness) == [said]
-        assert bool(harness.app.memory.held_limits) is is_asked
-        assert bool(harness.app.learner.pop_suggestions()) is is_asked
         await harness.app.close()
 
     asyncio.run(run())

@@ -306,41 +306,6 @@ def find_forget_requests(text: str) -> tuple[ForgetRequest, ...]:
     return tuple(found)
 
 
-def strip_ended_rule(text: str) -> str:
-    """Return a sentence without a first or last clause that only says that a rule no longer holds."""
-    clauses = list(_CLAUSE.finditer(text))
-    for clause in clauses[-1:] + clauses[:1]:
-        before, after = text[: clause.start()], text[clause.end() :]
-        for one, other in ((after, before), (before, after)):
-            if any(reader.ends_rule(one.strip(_EDGES)) for reader in _load()[1]):
-                return other
-    return text
-
-
-def list_shared_terms(limit: str, before: str, about: str) -> list[str]:
-    """Return the words of a limit that a sentence has and the permission after it has not: "You may edit it now"."""
-    said, known = _Content(before), _Content(about)
-    terms = (term for term in list_terms(limit) if term not in _fillers().weak)
-    return [term for term in terms if said.has(term) and not known.has(term)]
-
-
-def is_event_stated(event: str, text: str) -> bool:
-    """Whether a clause of a text says that an event has happened, and nothing else: "Ben is back".
-
-    Not of what happens again and again, so that "the tests pass" does not end "never push until the tests pass".
-    """
-    rules = _load()[0]
-    wanted = _Content(event)
-    if not event or re.search(rules.recurring, event, re.I):
-        return False
-    for clause in re.split(rf"{_CLAUSE.pattern}|(?:^|\s){_SO.pattern}", text.strip(_EDGES), flags=re.I):
-        said = list_terms(re.sub(rules.at_last, " ", clause, flags=re.I))
-        is_so = not re.search(rules.not_yet, clause, re.I) and not clause.endswith("?")
-        if is_so and said and all(map(wanted.has, said)) and all(map(_Content(clause).has, list_terms(event))):
-            return True
-    return False
-
-
 def takes_back_last(sentence: str) -> bool:
     """Whether a sentence only takes back what was said before it, so that it says no new value: "no, scratch that"."""
     return any(one.kind == "pointing" for one in find_forget_requests(sentence))

@@ -6,7 +6,7 @@ idle or at exit.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
@@ -19,18 +19,16 @@ from clio.memory.preferences.foreign_statements import (
     detect_language,
     is_own_english,
     list_foreign_texts,
-    read_statements,
+    read_requests,
 )
 from clio.memory.preferences.lasting_wishes import SAVED_BESIDE, find_wishes
-from clio.memory.preferences.limits import StatedLimit, find_limits
+from clio.memory.preferences.limits import PROHIBITS, StatedLimit, find_limits
 from clio.memory.preferences.own_sentences import read_lists
 from clio.memory.preferences.preferences import Preferences, replaces_order
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import (
-    DISLIKED,
     LIKED,
     NEVER,
-    Kind,
     StatedPreference,
     find_preferences,
     list_about_user,
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report, StartedBy
     from clio.memory.consolidation.corrections import UnclearCorrection
     from clio.memory.consolidation.preference_endings import GonePreference
-    from clio.memory.consolidation.withdrawals import MessageBefore, UnclearRequest
+    from clio.memory.consolidation.withdrawals import Lifted, MessageBefore, UnclearRequest
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
@@ -74,16 +72,8 @@ _FORBIDS = _EN.pattern("forbids")
 _CHOOSES = _EN.pattern("chooses")
 """The beginning of an order to use one thing and not another, without a word such as "always"."""
 _PREFERS = LazyRegex(r"(?:prefer|favou?r)\b", re.I, starts=("prefer", "favo"))
-_FOREIGN_KINDS: Mapping[str, tuple[Kind, float | None]] = {
-    "remember": ("fact", None),
-    "liking": ("preference", LIKED),
-    "dislike": ("dislike", DISLIKED),
-}
-"""Kind and score of statements in other languages; limits and corrections are found elsewhere."""
-_WITHDRAWALS = english_rules("withdrawals")
-_MAY_LIFT = _WITHDRAWALS.pattern("sign")
-"""The same for messages that take something back."""
-_UNTIL = _EN.pattern("until")
+_MAY_FORGET = english_rules("withdrawals").pattern("sign")
+"""Words of which a message that asks to forget something contains one."""
 _MAY_CHANGE = 0.001
 """Least probability that a part of a message says that something has changed, for which the models are loaded."""
 _SURE = 0.998
@@ -179,24 +169,16 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
         if one.language == "en"
         for stated in find_preferences(one.text)
     ]
-    foreign = [one for code, part in list_foreign_texts(rest) for one in read_statements(part, code)]
-    foreign += [
-        structs.replace(stated, quote=one.item)
+    requests = [one for code, part in list_foreign_texts(rest) for one in read_requests(part, code)]
+    requests += [
+        structs.replace(asked, quote=one.item)
         for one in listed
         if one.language != "en"
-        for stated in read_statements(one.text, one.language)
+        for asked in read_requests(one.text, one.language)
     ]
     found += (
-        StatedPreference(
-            kind=_FOREIGN_KINDS[one.kind][0],
-            content=one.content,
-            score=_FOREIGN_KINDS[one.kind][1],
-            certain=one.term == "lasting",
-            quote=one.quote,
-            in_project=one.in_project,
-        )
-        for one in foreign
-        if one.kind in _FOREIGN_KINDS
+        StatedPreference(kind="fact", content=one.content, score=None, certain=True, quote=one.quote)
+        for one in requests
     )
     facts = [one for one in found if one.kind == "fact" and one.certain]
     statements = [one for one in found if one.kind != "fact"]
@@ -209,7 +191,7 @@ def _read_statements(memory: MemorySystem, text: str) -> FoundStatements:
         if _PERMITS.match(limit.content):
             continue
         told = [fact for fact in facts if _says_same(fact, limit)]
-        if told and (limit.term != "lasting" or not _PROHIBITS.search(limit.content)):
+        if told and (limit.term != "lasting" or not PROHIBITS.search(limit.content)):
             continue  # what the user asks to remember about the world, as in "the DB is read-only on Sundays"
         # The limit is in every prompt, so that the same words need not be a fact as well.
         facts = [fact for fact in facts if fact not in told or not _word_set(fact.content) <= _word_set(limit.content)]
@@ -501,18 +483,19 @@ class Learner:
             statements = statements.as_answer_to_question()
         statements = _confirm_changes(self._memory, statements)
         just_lifted, self._just_lifted = self._just_lifted, ()
-        lifting = self._take_back(session, text, just_lifted)
-        correcting = self._correct(session, text, statements, lifting)
-        forgetting = self._take_back(session, text, just_lifted, lifting | correcting)
-        statements = statements.without(correcting, keeps_prohibitions=True).without(lifting | forgetting)
-        gone = None if lifting or correcting or forgetting else self._find_gone_preference(text)
-        if gone is not None and gone.is_replaced:
+        correcting = self._correct(session, text, statements)
+        forgetting = self._forget(session, text, just_lifted, correcting)
+        statements = statements.without(correcting, keeps_prohibitions=True).without(forgetting)
+        gone = [] if correcting or forgetting else self._find_gone_preferences(text)
+        if gone and gone[0].is_replaced:
             statements = self._with_improbable_wishes(text, statements)
-        elif gone is not None and _PROHIBITS.search(gone.content):
-            statements = statements.without_permissions(gone.content)
+        for one in gone:
+            if not one.is_replaced and (one.widened or PROHIBITS.search(one.content)):
+                statements = statements.without_permissions(one.content)
         self._remember(session.id, statements.certain)
-        if gone is not None and (statements.certain or not gone.is_replaced):
-            self._end_preference(gone, text, [one.content for one in statements.certain])
+        for one in gone:
+            if statements.certain or not one.is_replaced:
+                self._end_preference(one, text, session.id, [stated.content for stated in statements.certain])
         self._doubtful, self._session = statements.doubtful, session.id
         self._memory.doubtful_now = tuple(one.content for one in statements.doubtful if one.kind != "rule")
         orders = (*(one.content for one in statements.certain if one.kind == "rule"), *statements.held)
@@ -541,11 +524,8 @@ class Learner:
         self._just_lifted = (*just_lifted, *self._just_lifted)
         self._doubtful = (*earlier, *(one for one in self._doubtful if one not in earlier))
 
-    def _correct(self, session: Session, text: str, statements: FoundStatements, lifting: Collection[str]) -> set[str]:
-        """Replace the memories that the text refutes, report it, and return the sentences that do so.
-
-        lifting: its sentences that lifted something.
-        """
+    def _correct(self, session: Session, text: str, statements: FoundStatements) -> set[str]:
+        """Replace the memories that the text refutes, report it, and return the sentences that do so."""
         before = _list_messages(session)[-CONTEXT_MESSAGES:]
         if self._memory.is_silent or not (_may_change(text) or _may_restate(self._memory, text, session.id)):
             return set()
@@ -556,7 +536,7 @@ class Learner:
             facts = [one.quote for one in statements.certain if one.kind == "fact" and not announces_change(one.quote)]
             rules = {one.quote: one.content for one in statements.certain if one.kind == "rule"}
             tastes = {one.quote: one.content for one in statements.certain if one.kind in ("preference", "dislike")}
-            changed = correct_memories(self._memory, text, session.id, before, {*lifting, *facts}, rules, tastes)
+            changed = correct_memories(self._memory, text, session.id, before, set(facts), rules, tastes)
             done = {one.quote for one in changed}
             changed += learn_corrected(self._memory, text, session.id, before, {*done, *facts})
         except (UserError, StorageError, OSError) as error:
@@ -569,52 +549,48 @@ class Learner:
                 self._unclear = (*self._unclear, one)
         return {one.quote for one in changed}
 
-    def _take_back(
-        self, session: Session, text: str, just_lifted: tuple[str, ...], done: Collection[str] | None = None
-    ) -> set[str]:
-        """Lift limits, or forget what the text asks to forget, report it, and return the sentences that do so.
+    def _forget(self, session: Session, text: str, just_lifted: tuple[str, ...], done: Collection[str]) -> set[str]:
+        """Forget what the text asks to forget, report it, and return the sentences that do so.
 
         Args:
             just_lifted: limits of the session that the message before lifted.
-            done: sentences of the text that have lifted or corrected something; None to lift limits.
+            done: sentences of the text that have corrected something.
         """
-        if self._memory.is_silent or not (
-            list_foreign_texts(text) or _MAY_LIFT.search(text) or (done is None and _has_limit_with_end(self._memory))
-        ):
+        if self._memory.is_silent or not (list_foreign_texts(text) or _MAY_FORGET.search(text)):
             return set()
-        from clio.memory.consolidation.withdrawals import Lifted, forget_requested, lift_limits
+        from clio.memory.consolidation.withdrawals import Lifted, forget_requested
 
         messages = _list_messages(session)
         context = "\n".join(one.content for one in messages[-CONTEXT_MESSAGES:])
-        found: Sequence[Lifted | UnclearRequest]
         try:
-            if done is None:
-                found = lift_limits(self._memory, text, session.id)
-            else:
-                last = _find_last_message(session, just_lifted)
-                found = forget_requested(self._memory, text, session.id, context, last, done)
+            last = _find_last_message(session, just_lifted)
+            found = forget_requested(self._memory, text, session.id, context, last, done)
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
             return set()
         for one in found:
-            if not isinstance(one, Lifted):
+            if isinstance(one, Lifted):
+                self._report_lifted(one)
+            else:
                 self._unclear = (*self._unclear, one)
-            elif line := one.describe():
-                self._memory.forgotten_now += one.records if not one.widened else ()
-                self._just_lifted += one.held
-                self._tell(line)
         return {one.quote for one in found}
 
-    def _find_gone_preference(self, text: str) -> "GonePreference | None":
-        """Return the preference, rule or limit that the text ends or replaces; None if it does so with none."""
+    def _report_lifted(self, one: "Lifted") -> None:
+        if line := one.describe():
+            self._memory.forgotten_now += one.records if not one.widened else ()
+            self._just_lifted += one.held
+            self._tell(line)
+
+    def _find_gone_preferences(self, text: str) -> "list[GonePreference]":
+        """Return the preferences, rules and limits that the text ends, replaces or adds to."""
         if self._memory.is_silent or len(text) > _MAX_RESTATING:
-            return None
+            return []
         with suppress(StorageError, OSError):  # reported when something is saved or recalled
             if self._memory.list_preferences() or self._memory.held_limits:
-                from clio.memory.consolidation.preference_endings import find_gone_preference
+                from clio.memory.consolidation.preference_endings import find_gone_preferences
 
-                return find_gone_preference(self._memory, text)
-        return None
+                return find_gone_preferences(self._memory, text)
+        return []
 
     def _with_improbable_wishes(self, text: str, statements: FoundStatements) -> FoundStatements:
         """Return the statements of a text that replaces a preference, so that it wishes something.
@@ -627,18 +603,14 @@ class Learner:
         new = self._memory.redacted_notices([one.statement for one in wishes])
         return structs.replace(statements, certain=(*statements.certain, *new), doubtful=()) if new else statements
 
-    def _end_preference(self, gone: "GonePreference", text: str, saved: Sequence[str]) -> None:
+    def _end_preference(self, gone: "GonePreference", text: str, session: str, saved: Sequence[str]) -> None:
         """Take a preference back and report it, unless one that was saved has changed or confirmed it."""
         try:
             if not gone.is_still_known(self._memory, saved):
                 return
-            lifted = gone.take_back(self._memory, text)
+            self._report_lifted(gone.take_back(self._memory, text, session))
         except (UserError, StorageError, OSError) as error:
             self._warn(tr("the limit was not lifted: {error_cause}", error_cause=error_cause(error)))
-            return
-        self._memory.forgotten_now += lifted.records
-        self._just_lifted += lifted.held
-        self._tell(lifted.describe())
 
     def after_turn(self, session: Session, status: str) -> None:
         """Record how a turn ended, and report which of the user's reactions were counted as feedback."""
@@ -767,15 +739,6 @@ def _may_restate(memory: MemorySystem, text: str, session: str) -> bool:
 def _may_change(text: str) -> bool:
     """Whether a message may say that something is not as it was said before."""
     return len(text) <= _MAX_RESTATING and find_part_probability(text, "changed") >= _MAY_CHANGE
-
-
-def _has_limit_with_end(memory: MemorySystem) -> bool:
-    """Whether a limit holds until something happens, which the message may say."""
-    try:
-        limits = [one.content for one in (*memory.preferences.hard_limits(), *memory.project_preferences.hard_limits())]
-    except (StorageError, OSError):
-        return False  # reported when something is saved or recalled
-    return any(_UNTIL.search(limit) for limit in (*limits, *memory.held_limits))
 
 
 def is_own_message(message: object) -> TypeGuard[UserMessage]:

@@ -53,8 +53,9 @@ from clio.memory.consolidation.forget_requests import (
     needs_confirmation,
 )
 from clio.memory.consolidation.memory_updates import Changes, FindingSaver, Tidying, fold_text, hash_finding
+from clio.memory.consolidation.preference_endings import is_ended
 from clio.memory.consolidation.stated_facts import find_statements
-from clio.memory.consolidation.withdrawals import find_withdrawals, is_lifted, widen_limit
+from clio.memory.preferences.limits import find_limits
 from clio.memory.store.change_log import LOG_NAME
 from clio.memory.store.memory_store import MemoryStore
 from clio.memory.store.record import AssertedBy, has_same_text
@@ -330,7 +331,7 @@ class LaterMessages:
             named = (request for request in find_forget_requests(message) if request.kind != "pointing")
             if any(is_meant(text, request) and not needs_confirmation(request, text, context) for request in named):
                 return True
-            if any(is_lifted(text, lifted) for lifted in find_withdrawals(message)):
+            if find_limits(text) and is_ended(text, message):
                 return True
         return False
 
@@ -339,9 +340,6 @@ class LaterMessages:
         following = next((one for one in self._places if one > place), None)
         if following is None or self._is_itself_taken_back(following):
             return
-        for lifted in find_withdrawals(self._read(following)):
-            if widened := widen_limit(text, lifted):
-                yield following, widened
         for one in find_corrected_statements(self._read(following), self._list_before(following), also=text):
             if has_same_text(one.statement, text):
                 yield following, one.content

@@ -24,8 +24,9 @@ from clio.memory.preferences.foreign_statements import (
     detect_language,
     is_own_english,
     list_foreign_texts,
-    read_statements,
+    read_requests,
 )
+from clio.memory.preferences.limits import PROHIBITS, find_limits
 from clio.memory.preferences.own_sentences import FILLER, MAX_SENTENCE, WrittenSentence, read_own_sentences
 from clio.memory.preferences.own_sentences import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.rule_files import english_rules, load_rule_file
@@ -165,12 +166,14 @@ def read_english_sentences(text: str, max_chars: int = MAX_SENTENCE) -> Iterator
 def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
     """Yield the lasting statements of a message: kind, text, the sentence that contains it, confidence."""
     for language, part in list_foreign_texts(text) if len(text) <= MAX_CHARS else ():
-        read = read_statements(part, language)
-        for one in read:
-            if one.kind == "remember" and not CREDENTIAL.search(one.content):
+        requests = read_requests(part, language)
+        limits = [one for one in find_limits(part) if PROHIBITS.search(one.content)]
+        stated = {one.content for one in limits if one.term == "lasting"}
+        for one in requests:
+            if one.content not in stated and not CREDENTIAL.search(one.content):
                 yield "fact", one.content, one.quote, EXPLICIT
         for content, quote in _read_foreign_facts(part, language):
-            if all(one.kind == "correction" or content not in one.quote for one in read):
+            if all(content not in one.quote for one in (*requests, *limits)):
                 yield "fact", content, quote, CONFIDENCE
     language = detect_language(text)
     ends = text if len(text) <= LOOKED_AT else f"{text[: LOOKED_AT // 2]}\n{text[-LOOKED_AT // 2 :]}"

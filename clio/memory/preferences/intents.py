@@ -34,12 +34,12 @@ LASTING: tuple[Intent, ...] = ("wish", "dislike", "limit")
 
 MODEL = LinearModel(Path(__file__).with_name("intents.bin"), len(INTENTS))
 
-_CODE = re.compile(
+CODE = re.compile(
     r"`[^`]*`|[¤]+|https?://\S+|(?<!\w)[\w.~-]*/[\w./*~-]+|(?<!\w)\.?[\w-]+\.(?:[a-z]{1,4}|lock|example|local)(?!\w)"
 )
 _DIGITS = re.compile(r"\d+")
 _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:'[a-z]+)?|[^\w\s]")
-_CUT = re.compile(
+CUT = re.compile(
     r"\s*[,;:()–—。、，；：]+\s*|\s+-+\s+"
     r"|\s+(?=(?:and|but|so|because|cause|since|und|aber|denn|weil|et|mais|car|donc|y|pero|porque|así que|e|mas|então)"
     r"\s)",
@@ -71,10 +71,12 @@ def list_features(text: str) -> list[int]:
     These are words, pairs of words, and three to five characters of a word. A Chinese or Japanese character is a word.
     Code, paths and numbers are placeholders.
     """
-    text = _DIGITS.sub("0", _CODE.sub("§", text.casefold().replace("’", "'")))[:_MAX_CHARS]
+    text = _DIGITS.sub("0", CODE.sub("§", text.casefold().replace("’", "'")))[:_MAX_CHARS]
     tokens = ["^", *_TOKEN.findall(text), "$"]
     features = {f"1{token}" for token in tokens}
     features.update(f"2{one} {two}" for one, two in pairwise(tokens))
+    features.update(f"3{one} {two} {three}" for one, two, three in zip(tokens, tokens[1:], tokens[2:], strict=False))
+    features.update(f"s{one} {two}" for one, two in zip(tokens, tokens[2:], strict=False))
     for token in set(tokens):
         if len(token) > 3:
             marked = f"<{token}>"
@@ -94,7 +96,7 @@ def find_parts(sentence: str, mark: str = "") -> list[MessagePart]:
 
     sentence: masked as by `read_own_sentences`. mark: the mark at its end.
     """
-    cuts = [cut.span() for cut in _CUT.finditer(sentence) if cut.start() > 0 and cut.end() < len(sentence)]
+    cuts = [cut.span() for cut in CUT.finditer(sentence) if cut.start() > 0 and cut.end() < len(sentence)]
     cuts = cuts[: _MAX_CLAUSES - 1]
     begins, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(sentence)]
     best: list[tuple[float, Sequence[MessagePart]]] = [(0.0, ())]

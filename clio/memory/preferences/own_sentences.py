@@ -467,179 +467,23 @@ def _hide_numbering(masked: str) -> str:
     return _NUMBERED_LINE.sub(lambda line: _NUMBER_POINT.sub(rf"\1{FILLER}", line[0]), masked)
 
 
-_ALIKE = _EN.word_set("alike")
-_PAIRS = _EN.maps["pairs"]
-_QUESTION_WORDS = _EN.word_set("question_words")
-_REPORTS = _EN.word_set("reports")
-_SPELLINGS = _EN.maps["spellings"]
-_TEXT_TASKS = _EN.word_set("text_tasks")
-_MAX_CHARS_WITH_LISTS = 200_000
+CJK_END = LazyRegex(r"([。！？])(?=\S)")
+_MAX_CHARS_WITH_LISTS = 20_000
 """Maximum length of a message; of a longer one only the beginning and the end are read."""
-MAX_SENTENCE_WORDS = 90
-"""Maximum number of words of a sentence; a longer one is split into pieces of this length."""
-_WORD = LazyRegex(r"\S+")
 _WRAPPED = LazyRegex(r"(?<=[a-z,¤]{2})[ \t]*\n[ \t]*(?=[a-z])")
-_MISSPELT = ("never", "always", "please", "without", "avoid", "don't", "instead", "leave")
 
 
-class Word(Struct, frozen=True, gc=False):
-    """One word. low: in lower case and corrected; start, end: its span in the sentence; mark: punctuation after it."""
+def read_listed_sentences(text: str) -> Iterator[WrittenSentence]:
+    """Yield the sentences that the user wrote, also in their own documents and lists; see `mask_pasted_text`.
 
-    low: str
-    start: int
-    end: int
-    mark: str
-
-
-class OwnSentence(Struct, frozen=True, kw_only=True):
-    """One sentence that the user wrote.
-
-    Attributes:
-        text: as written.
-        words: of the masked text.
-        is_question: whether it is a question.
-        place: its number in the message, from 0.
-        heading: for an item of a list, the heading or introductory line of the list.
+    A line that goes on in the next one is one sentence with it.
     """
-
-    text: str
-    words: tuple[Word, ...]
-    is_question: bool
-    place: int
-    heading: str = ""
-
-    def slice(self, start: int, end: int) -> str:
-        """Return the text from one word up to, but not including, another."""
-        return self.text[self.words[start].start : self.words[end - 1].end] if start < end else ""
-
-
-def read_sentences(text: str) -> Iterator[OwnSentence]:
-    """Yield the sentences that the user wrote, in order, without code, quotations, logs and other pasted text."""
-    text, masked = mask_message(text, _MAX_CHARS_WITH_LISTS, reads_lists=True)
+    text, masked = mask_message(CJK_END.sub(r"\1\n", text), _MAX_CHARS_WITH_LISTS, reads_lists=True)
     masked = _WRAPPED.sub(lambda found: " " * len(found[0]), masked)
-    place = 0
-    heading = ""
-    for begin, stop, mark, is_item in find_sentences(masked, reads_lists=True):
-        words = read_words(masked[begin:stop])
-        if not words:
-            continue
-        lows = [word.low for word in words]
-        if not is_item and (
-            words[-1].mark.endswith(":") or (len(words) <= 4 and _OWN_HEADING.intersection(lows) and "\n" in mark)
-        ):
-            heading = " ".join(lows)
-        elif not is_item:
-            heading = ""
-        for at in range(0, len(words), MAX_SENTENCE_WORDS):
-            part = words[at : at + MAX_SENTENCE_WORDS]
-            asks = "?" in mark or is_interrogative([word.low for word in part[:3]])
-            yield OwnSentence(
-                text=text[begin:stop],
-                words=tuple(part),
-                is_question=asks,
-                place=place,
-                heading=heading if is_item else "",
-            )
-            place += 1
-
-
-def is_interrogative(first: Sequence[str]) -> bool:
-    """Whether a sentence that begins with these words is a question, even without a question mark."""
-    if not first or first[:2] == ["how", "often"]:  # "how often do I have to say it: …"
-        return False
-    if first[0] in ("don't", "isn't", "aren't") and len(first) > 1 and first[1] in ("we", "you", "they", "i", "the"):
-        return "dare" not in first
-    if (
-        first[0] == "do"
-        and len(first) > 1
-        and first[1] not in ("you", "we", "they", "i", "the", "these", "those", "any")
-    ):
-        return False
-    if first[0] in ("must", "has", "have"):
-        return len(first) > 1 and first[1] in (
-            "i",
-            "we",
-            "you",
-            "they",
-            "he",
-            "she",
-            "it",
-            "the",
-            "this",
-            "that",
-            "any",
-            "all",
-            "there",
-        )
-    if first[0] in ("can", "could", "would", "will") and len(first) > 1 and first[1] == "you":
-        return False  # a request, more often than not; `limits` looks at the rest of it
-    return first[0] in _QUESTION_WORDS
-
-
-def is_told_of_others(words: Sequence[Word]) -> bool:
-    """Whether the words before a colon or "that" introduce a report of others, or a text to be written."""
-    lows = [word.low for word in words]
-    if lows[:1] in (["i"], ["i've"]):
-        return False  # "I've told you before: …"
-    if any(low in _REPORTS for low in lows):
-        return True
-    if not lows or lows[0] not in _TEXT_TASKS or lows[1:2] in (["messages"], ["message"], ["names"], ["titles"]):
-        return False
-    return lows[1:2] in (["a"], ["an"]) or not any(low in _OWN_INTRODUCTION for low in lows)
-
-
-def read_words(masked: str) -> list[Word]:
-    """Return the words of a masked sentence in lower case, with contractions joined and typing errors corrected."""
-    words: list[Word] = []
-    for found in _WORD.finditer(masked):
-        raw = found[0]
-        core = raw.strip("*_()[]{}\"'!?…") if raw not in ("-", "--", "–", "—") else raw
-        mark = ""
-        while core and core[-1] in ".,:;!?…":
-            mark, core = core[-1] + mark, core[:-1]
-        core = core.strip("*_()[]{}")
-        if not core:
-            if words and mark:
-                words[-1] = structs.replace(words[-1], mark=words[-1].mark + mark)
-            continue
-        low = _spelled(core.lower().replace("´", "'").replace("`", "'"))
-        start = found.start() + raw.index(core[0])
-        pair = _PAIRS.get(f"{words[-1].low} {low}") if words and not words[-1].mark else None
-        if pair is not None:
-            words[-1] = Word(pair, words[-1].start, start + len(core), mark)
-        else:
-            words.append(Word(low, start, start + len(core), mark))
-    return words
-
-
-def _spelled(low: str) -> str:
-    known = _SPELLINGS.get(low)
-    if known is not None:
-        return known
-    if 4 <= len(low) <= 8 and low[0] in "napwdil" and low not in _ALIKE:
-        for right in _MISSPELT:
-            if right[0] == low[0] and low != right and abs(len(low) - len(right)) <= 1 and _is_one_slip(low, right):
-                return right
-    return low
-
-
-def _is_one_slip(low: str, right: str) -> bool:
-    """Whether two words differ by one omitted, doubled or transposed letter; a replaced letter does not count."""
-    if len(low) == len(right):
-        wrong = [place for place in range(len(low)) if low[place] != right[place]]
-        return (
-            len(wrong) == 2
-            and wrong[1] == wrong[0] + 1
-            and low[wrong[0]] == right[wrong[1]]
-            and low[wrong[1]] == right[wrong[0]]
-        )
-    short, long = sorted((low, right), key=len)
-    if long == low:  # one letter too many: only a doubled one
-        return any(
-            long[place] == long[place - 1] and long[:place] + long[place + 1 :] == short
-            for place in range(1, len(long))
-        )
-    return any(long[:place] + long[place + 1 :] == short for place in range(1, len(long)))
+    for start, end, mark, _ in find_sentences(masked, reads_lists=True):
+        if end - start <= MAX_SENTENCE:
+            mark = mark.strip()
+            yield WrittenSentence(text=text[start:end], masked=masked[start:end], is_question="?" in mark, mark=mark)
 
 
 _ASIDE = _EN.pattern("aside")

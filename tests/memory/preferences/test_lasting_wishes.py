@@ -38,9 +38,6 @@ def read(message: str) -> list[str]:
         "preference com tabelas eu entendo melhor",
         "preference 先给结论，这样我看得快",
         "preference タメ口で話してくれると楽",
-        "rule the terraform folder is off limits for you",
-        "rule den ordner infra fasst du nie an",
-        "rule 永远不要动 vendor 目录",
     ],
 )
 def test_a_lasting_statement_is_saved_as_written(message: str) -> None:

@@ -1,17 +1,14 @@
 """The limits in a message: where they are found, what is not one, how long they last and to whom they apply."""
 
-import json
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.preferences.limits import MAX_LASTING, StatedLimit, find_limits
-from clio.memory.preferences.rule_files import Triggers
+from clio.memory.preferences.limits import MAX_LASTING, find_limits
 from clio.memory.preferences.stated_preferences import find_preferences
 
 
@@ -514,44 +511,6 @@ def test_any_text_is_accepted_and_found_limits_can_be_saved(text: str) -> None:
     for one in find_limits(text):
         assert one.content == " ".join(one.content.split()) != ""
         assert one.quote
-
-
-REPOSITORY = Path(__file__).parents[3]
-
-
-def written_messages() -> list[str]:
-    """Return the messages of all labelled data about what users state."""
-    texts = [
-        json.loads(line)["text"] for line in (REPOSITORY / "bench/data/stated_limits.jsonl").open(encoding="utf-8")
-    ]
-    for line in (REPOSITORY / "bench/data/memory_phrasings.jsonl").open(encoding="utf-8"):
-        texts += [message for session in json.loads(line)["sessions"] for message in session]
-    for path in Path(__file__).parent.glob("*.txt"):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        texts += [line.rpartition("|")[2].strip().replace("\\n", "\n") for line in lines]
-    return texts
-
-
-def find_limits_by_all_rules(text: str) -> tuple[StatedLimit, ...]:
-    """Return the limits in a text if each rule is tried on each sentence."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Triggers, "occur_in", lambda self, words: True)
-        return find_limits(text)
-
-
-def test_no_rule_applies_without_its_triggers() -> None:
-    texts = written_messages()
-    assert len(texts) > 2_000
-    assert [text for text in texts if find_limits(text) != find_limits_by_all_rules(text)] == []
-
-
-@given(st.sampled_from(written_messages()), st.lists(st.tuples(st.integers(0, 30), WORDS), max_size=3))
-def test_no_rule_applies_without_its_triggers_in_changed_messages(text: str, changes: list[tuple[int, str]]) -> None:
-    words = text.split(" ")
-    for place, more in changes:
-        words[place % len(words)] = more
-    changed = " ".join(words)
-    assert find_limits(changed) == find_limits_by_all_rules(changed)
 
 
 def test_an_ordinary_question_compiles_almost_none_of_the_patterns() -> None:

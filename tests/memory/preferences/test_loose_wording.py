@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from clio.memory.preferences.foreign_statements import list_foreign_texts, read_statements
+from clio.memory.preferences.foreign_statements import detect_language, list_foreign_texts, read_requests
+from clio.memory.preferences.lasting_wishes import find_wishes
 from clio.memory.preferences.limits import find_limits
 from clio.memory.preferences.stated_preferences import find_preferences
 from clio.text.scoring import HARD_LIMIT_SCORE
@@ -83,16 +84,15 @@ def test_an_annoyance_of_the_moment_is_no_preference(text: str) -> None:
     ],
 )
 def test_likes_and_dislikes_of_other_languages_are_read(text: str, kind: str, thing: str) -> None:
-    found = [one for code, part in list_foreign_texts(text) for one in read_statements(part, code)]
-    assert [(one.kind, one.term, one.content) for one in found] == [(kind, "lasting", thing)]
+    found = [one.statement for one in find_wishes(text, detect_language(text))]
+    assert [(one.kind, one.content) for one in found] == [("dislike" if kind == "dislike" else "preference", thing)]
 
 
 @pytest.mark.parametrize(
     "text", ["我不喜欢这个方案", "これは好きじゃない", "der Build kann das nicht ab", "ich kann das nicht ab"]
 )
 def test_an_opinion_about_one_thing_at_hand_is_not_read(text: str) -> None:
-    found = [one for code, part in list_foreign_texts(text) for one in read_statements(part, code)]
-    assert not [one for one in found if one.kind in ("liking", "dislike")]
+    assert not find_wishes(text, detect_language(text))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_request_to_think_of_something_states_no_fact(text: str) -> None:
 
 def test_an_initial_does_not_end_a_sentence() -> None:
     [(code, part)] = list_foreign_texts("retiens que Camille D. gère la paie")
-    assert [one.content for one in read_statements(part, code)] == ["Camille D. gère la paie"]
+    assert [one.content for one in read_requests(part, code)] == ["Camille D. gère la paie"]
 
 
 @pytest.mark.parametrize(

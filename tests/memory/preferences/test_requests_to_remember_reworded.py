@@ -2,12 +2,12 @@
 
 import pytest
 
-from clio.memory.preferences.foreign_statements import list_foreign_texts, read_statements
+from clio.memory.preferences.foreign_statements import list_foreign_texts, read_requests
 
 
 def list_remembered(text: str) -> list[str]:
     parts = list_foreign_texts(text)
-    return [one.content for code, part in parts for one in read_statements(part, code) if one.kind == "remember"]
+    return [one.content for code, part in parts for one in read_requests(part, code)]
 
 
 @pytest.mark.parametrize(

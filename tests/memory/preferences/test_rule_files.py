@@ -1,7 +1,4 @@
-"""The English rules in `languages/en.json`: each rule is valid and used, and each rule that a module uses exists.
-
-For `en_limits.json`, which uses some of them, see `test_limit_rules`.
-"""
+"""The English rules in `languages/en.json`: each rule is valid and used, and each rule that a module uses exists."""
 
 import re
 from pathlib import Path
@@ -23,10 +20,7 @@ def used_names() -> set[tuple[str, str]]:
         text = path.read_text(encoding="utf-8")
         sections = dict(re.findall(r"""^(_[A-Z]+) = english_rules\("(\w+)"\)""", text, re.MULTILINE))
         found.update((sections[variable], name) for variable, name in USED.findall(text) if variable in sections)
-    text = (MEMORY / "preferences" / "languages" / "en_limits.json").read_text(encoding="utf-8")
-    names = {*re.findall(r"\{([a-z][a-z_]*)\}", text), *re.findall(r'"(?:not )?\w+ in (\w+)"', text)}
-    rules = english_rules("limits")
-    found.update(("limits", name) for name in names if name in {**rules.patterns, **rules.words, **rules.maps})
+        found.update(re.findall(r"""english_rules\("(\w+)"\)\.pattern\("(\w+)"\)""", text))
     return found
 
 
