@@ -10,6 +10,7 @@ A sentence is divided where its parts do different things: "fix the parser, and 
 import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, get_args
@@ -89,8 +90,9 @@ def classify(text: str) -> tuple[float, ...]:
     return MODEL.list_probabilities(list_features(text))
 
 
-def find_parts(sentence: str, mark: str = "") -> list[MessagePart]:
-    """Return the parts of a sentence in order, each with its intent; the sentence as a whole if it has only one.
+@lru_cache(maxsize=128)
+def find_parts(sentence: str, mark: str = "") -> tuple[MessagePart, ...]:
+    """Return the parts of a sentence in order, each with its intent; all of it if it has only one. Cached.
 
     The division is the one with the greatest product of the probabilities of its parts' intents.
 
@@ -109,4 +111,4 @@ def find_parts(sentence: str, mark: str = "") -> list[MessagePart]:
             part = MessagePart(start, end, INTENTS[probabilities.index(top)], probabilities)
             options.append((best[first][0] + math.log(top), (*best[first][1], part)))
         best.append(max(options, key=lambda one: one[0]))
-    return list(best[-1][1])
+    return tuple(best[-1][1])
