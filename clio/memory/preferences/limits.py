@@ -33,9 +33,9 @@ _LASTS = _EN.pattern("lasts")
 """Words of all languages that make a limit beside a task more than a part of it: "never", "we", "in this repo"."""
 _CONDITION = _EN.pattern("condition")
 _LIMIT, _ONCE = INTENTS.index("limit"), INTENTS.index("once")
-LASTING, LASTING_QUESTION, ASKED = 0.7, 0.9, 0.4
-"""Least probability of a lasting limit that is saved, also of one in a question ("could you never …?"), and of one that
-the user is asked about.
+LASTING, LASTING_PLAIN, LASTING_QUESTION, ASKED = 0.7, 0.9, 0.9, 0.4
+"""Least probability of a lasting limit that is saved; of a statement without a prohibition ("we squash commits"), which
+is a fact below it; of one in a question ("could you never …?"); and of one that the user is asked about.
 """
 _SURE_OTHER = 0.7
 """Least probability that a clause beside a limit does not belong to it."""
@@ -161,13 +161,18 @@ def _list_limits(said: WrittenSentence, language: str) -> Iterator[StatedLimit]:
 def _find_term(said: WrittenSentence, part: MessagePart) -> Term | None:
     """Return how long a part of a sentence is to hold as a limit; None if it is none."""
     limit, once = part.probabilities[_LIMIT], part.probabilities[_ONCE]
-    if part.lasting >= (LASTING_QUESTION if said.is_question else LASTING) and limit * 2 > part.lasting:
+    prohibits = PROHIBITS.search(said.masked, part.start, part.end) is not None
+    first = said.masked[part.start : part.end].strip().partition(" ")[0]
+    # "We deploy on Fridays"; "stop asking" is no statement.
+    states = not prohibits and is_order(first) is False and first.casefold() not in ("stop", "quit")
+    least = LASTING_QUESTION if said.is_question else LASTING_PLAIN if states else LASTING
+    if part.lasting >= least and limit * 2 > part.lasting:
         return "lasting"
-    if said.is_question:
+    if said.is_question or states:
         return None
     if limit >= ASKED:
         return "unclear"
-    return "task" if limit + once >= ASKED and PROHIBITS.search(said.masked, part.start, part.end) else None
+    return "task" if prohibits and limit + once >= ASKED else None
 
 
 def _is_only_time(said: WrittenSentence, part: MessagePart) -> bool:
