@@ -163,8 +163,8 @@ def _find_term(said: WrittenSentence, part: MessagePart) -> Term | None:
     limit, once = part.probabilities[_LIMIT], part.probabilities[_ONCE]
     prohibits = PROHIBITS.search(said.masked, part.start, part.end) is not None
     first = said.masked[part.start : part.end].strip().partition(" ")[0]
-    # "We deploy on Fridays"; "stop asking" is no statement.
-    states = not prohibits and is_order(first) is False and first.casefold() not in ("stop", "quit")
+    # "We deploy on Fridays"; "stop asking" and "always begin with the ticket" are orders.
+    states = not prohibits and is_order(first) is False and first.casefold() not in ("always", "stop", "quit")
     least = LASTING_QUESTION if said.is_question else LASTING_PLAIN if states else LASTING
     if part.lasting >= least and limit * 2 > part.lasting:
         return "lasting"
