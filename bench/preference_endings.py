@@ -140,10 +140,16 @@ async def run_turns(one: Example, server: ChatServer, folder: Path) -> tuple[set
 
 
 def measure_turns() -> None:
-    """Print by effect how many preferences of the test, of those saved when they are stated, are as they should be."""
+    """Print by effect how many preferences of the tests, of those saved when they are stated, are as they should be."""
     logging.disable(logging.CRITICAL)
+    for half in ("test", "limits test"):
+        measure_half_in_turns(half)
+
+
+def measure_half_in_turns(half: str) -> None:
+    """Print the same for one half."""
     right, saved = Counter[str](), Counter[str]()
-    pairs = read_pairs("test")
+    pairs = read_pairs(half)
     with ChatServer([text("Ok.")] * 2 * len(pairs)) as server:
         for one in pairs:
             with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +159,7 @@ def measure_turns() -> None:
             is_right = before <= after if one.effect == "kept" else is_gone and (is_new or one.effect == "ended")
             right[one.effect] += bool(before) and is_right
     for effect in EFFECTS:
-        print(f"whole turns, {effect}: {right[effect]} of {saved[effect]}")
+        print(f"{half} in whole turns, {effect}: {right[effect]} of {saved[effect]}")
 
 
 def main() -> None:

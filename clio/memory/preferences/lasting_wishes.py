@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.memory.preferences.intents import MessagePart, find_parts
-from clio.memory.preferences.own_sentences import WrittenSentence, read_own_sentences
+from clio.memory.preferences.own_sentences import CJK_END, WrittenSentence, read_own_sentences
 from clio.memory.preferences.rule_files import load_rule_file
 from clio.memory.preferences.stated_preferences import (
     DISLIKED,
@@ -46,7 +46,6 @@ _JOINS = re.compile(
     re.I,
 )
 """What joined a part to another statement behind it."""
-_CJK_END = re.compile(r"([。！？])(?=\S)")
 
 
 class FoundWish(Struct, frozen=True):
@@ -101,7 +100,7 @@ def find_wishes(
     if least is None or asked is None:
         least, asked = (SAVED, ASKED) if len(text) <= _LONG else (SAVED_IN_LONG, SAVED_IN_LONG)
     found: list[FoundWish] = []
-    for said in read_own_sentences(_CJK_END.sub(r"\1\n", text)):
+    for said in read_own_sentences(CJK_END.sub(r"\1\n", text)):
         if said.is_question:
             continue
         others = [one.content for one in stated if one.quote == said.text and one.kind == "rule"]

@@ -23,6 +23,7 @@ from clio.memory.preferences.stated_preferences import (
     list_about_user,
     lower_first_letter,
 )
+from clio.text.lazy_regex import LazyRegex
 
 _EN = english_rules("limits")
 _NO_PATH = _EN.word_set("no_path")
@@ -45,7 +46,7 @@ MAX_LASTING = 12
 """Maximum number of lasting limits in one message; with more, all apply to the current task only."""
 MAX_CHARS = 240
 _AND = re.compile(r",? (?:and|und|et|y|e) ", re.I)
-_NO_TASK = re.compile(rf"{PROHIBITS.pattern}|\b(?:or|first|instead|yourself)\b", re.I)
+_NO_TASK = LazyRegex(rf"{PROHIBITS.pattern}|\b(?:or|first|instead|yourself)\b", re.I)
 """Words of a clause that belongs to the limit beside it: "don't push, merge or deploy"."""
 _EXCLUSION = re.compile(r"(?:not|nicht|pas|non|no|não|nem) \S+(?: \S+)?|(?:不是|不用|不要用)\s*\S{1,12}", re.I)
 """What is not used, said behind what is used instead."""
